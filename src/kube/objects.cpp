@@ -49,15 +49,10 @@ void raise(Amounts& to, const Amounts& others) {
 
 Term term_of(const Json& written) {
   Term term;
-  for (const char* list : {"matchExpressions", "matchFields"}) {
-    for (const Json& one : part(written, list)) {
-      Match match{
-          text(one, "key"), text(one, "operator"), {}, std::string_view(list) == "matchFields"};
-      for (const Json& value : part(one, "values")) {
-        if (value.is_string()) match.values.push_back(value.get<std::string>());
-      }
-      term.push_back(std::move(match));
-    }
+  for (const Json& one : part(written, "matchExpressions")) term.push_back(match_of(one));
+  for (const Json& one : part(written, "matchFields")) {
+    term.push_back(match_of(one));
+    term.back().is_field = true;
   }
   return term;
 }
@@ -99,17 +94,6 @@ std::vector<HostPort> ports_of(const Json& spec) {
 /// Hard wishes that nobody here judges: a pod with one is not placed, as it could be placed wrong.
 std::vector<std::string> unjudged_of(const Json& spec) {
   std::vector<std::string> found;
-  const Json& affinity = part(spec, "affinity");
-  for (const char* kind : {"podAffinity", "podAntiAffinity"}) {
-    const Json& required =
-        part(part(affinity, kind), "requiredDuringSchedulingIgnoredDuringExecution");
-    if (!required.empty()) found.emplace_back(kind);
-  }
-  for (const Json& one : part(spec, "topologySpreadConstraints")) {
-    if (text(one, "whenUnsatisfiable") == "ScheduleAnyway") continue;
-    found.emplace_back("topologySpreadConstraints");
-    break;
-  }
   for (const Json& volume : part(spec, "volumes")) {
     const bool has_claim = volume.contains("persistentVolumeClaim") || volume.contains("ephemeral");
     if (!has_claim) continue;
@@ -195,6 +179,7 @@ Pod pod_of(const Json& object) {
   pod.uid = text(metadata, "uid");
   pod.name_space = text(metadata, "namespace");
   pod.name = text(metadata, "name");
+  pod.labels = words(metadata, "labels");
   pod.version = text(metadata, "resourceVersion");
   pod.scheduler = text(spec, "schedulerName");
   pod.node = text(spec, "nodeName");
@@ -208,11 +193,17 @@ Pod pod_of(const Json& object) {
   if (const auto at = parse_rfc3339(text(metadata, "creationTimestamp"))) pod.created = *at;
   pod.requests = held_by(spec, pod.mistake);
   pod.wishes = wishes_of(spec);
+  pod.rules = neighbour_rules_of(spec, pod.name_space, pod.labels);
   pod.ports = ports_of(spec);
   pod.gang = gang_of(object, pod.mistake);
   pod.unjudged = unjudged_of(spec);
   pod.told = told_in(part(object, "status"));
   return pod;
+}
+
+NameSpace name_space_of(const Json& object) {
+  const Json& metadata = part(object, "metadata");
+  return {text(metadata, "uid"), text(metadata, "name"), words(metadata, "labels")};
 }
 
 }  // namespace gflow::kube

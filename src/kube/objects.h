@@ -11,8 +11,10 @@
 
 #include "base/time.h"
 #include "kube/gang.h"
+#include "kube/labels.h"
+#include "kube/neighbour_rules.h"
 
-/// Nodes and pods, with what a decision looks at and nothing else.
+/// Nodes, pods and namespaces, with what a decision looks at and nothing else.
 namespace gflow::kube {
 
 /// Resources in thousandths, by name: "cpu", "memory", "pods", "nvidia.com/gpu".
@@ -20,7 +22,6 @@ using Amounts = std::map<std::string, std::int64_t>;
 /// 0 of one that is not there.
 [[nodiscard]] std::int64_t amount_of(const Amounts& amounts, std::string_view name);
 void add_to(Amounts& sum, const Amounts& more);
-using Words = std::map<std::string, std::string>;
 
 struct Taint {
   std::string key;
@@ -50,17 +51,6 @@ struct Node {
   friend bool operator==(const Node&, const Node&) = default;
 };
 
-/// matchExpressions and matchFields of a term: all of them have to hold.
-struct Match {
-  std::string key;
-  std::string op;  ///< In, NotIn, Exists, DoesNotExist, Gt, Lt
-  std::vector<std::string> values;
-  bool is_field = false;  ///< of the node's name, not of a label
-
-  friend auto operator<=>(const Match&, const Match&) = default;
-};
-using Term = std::vector<Match>;
-
 struct HostPort {
   int port = 0;
   std::string protocol;
@@ -83,6 +73,7 @@ struct Pod {
   std::string uid;
   std::string name_space;
   std::string name;
+  Words labels;
   std::string version;  ///< resourceVersion
   std::string scheduler;
   std::string node;        ///< "" while it waits
@@ -96,6 +87,7 @@ struct Pod {
   WallTime created;
   Amounts requests;  ///< what it holds of its node
   Wishes wishes;
+  NeighbourRules rules;
   std::vector<HostPort> ports;
   std::optional<GangWish> gang;       ///< with whom it starts
   std::vector<std::string> unjudged;  ///< what it asks for that is not judged here
@@ -105,8 +97,17 @@ struct Pod {
   [[nodiscard]] std::string full_name() const { return name_space + "/" + name; }
 };
 
+struct NameSpace {
+  std::string uid;
+  std::string name;
+  Words labels;
+
+  friend bool operator==(const NameSpace&, const NameSpace&) = default;
+};
+
 [[nodiscard]] Node node_of(const nlohmann::json& object);
 [[nodiscard]] Pod pod_of(const nlohmann::json& object);
+[[nodiscard]] NameSpace name_space_of(const nlohmann::json& object);
 /// What a pod holds of its node, as kube-scheduler counts it: the containers together with those
 /// that run beside them, or the most of what runs before; what the pod says of itself in place of
 /// that; the overhead.

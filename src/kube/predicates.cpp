@@ -4,26 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 
 namespace gflow::kube {
 namespace {
-
-std::optional<std::int64_t> whole(const std::string& text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return value;
-}
-
-bool compares(const Match& match, const std::string& value) {
-  const auto has = whole(value);
-  const auto wants = match.values.size() == 1 ? whole(match.values.front()) : std::nullopt;
-  if (!has || !wants) return false;
-  return match.op == "Gt" ? *has > *wants : *has < *wants;
-}
 
 /// Taints that keep pods away; PreferNoSchedule only says what would be better.
 bool keeps_away(const Taint& taint) {
@@ -55,19 +38,21 @@ bool tolerates(const std::vector<Toleration>& tolerations, const Taint& taint) {
 }
 
 bool matches(const Match& match, const Node& node) {
-  std::optional<std::string> value;
-  if (match.is_field) {
-    if (match.key == "metadata.name") value = node.name;
-  } else if (const auto at = node.labels.find(match.key); at != node.labels.end()) {
-    value = at->second;
-  }
-  const bool is_listed = value && std::ranges::find(match.values, *value) != match.values.end();
-  if (match.op == "In") return is_listed;
-  if (match.op == "NotIn") return !is_listed;
-  if (match.op == "Exists") return value.has_value();
-  if (match.op == "DoesNotExist") return !value.has_value();
-  if (match.op == "Gt" || match.op == "Lt") return value && compares(match, *value);
-  return false;
+  if (match.is_field) return matches(match, Words{{"metadata.name", node.name}});
+  return matches(match, node.labels);
+}
+
+bool is_tolerated(const Node& node, const std::vector<Toleration>& tolerations) {
+  return std::ranges::none_of(node.taints, [&tolerations](const Taint& taint) {
+    return keeps_away(taint) && !tolerates(tolerations, taint);
+  });
+}
+
+bool is_asked_for(const Node& node, const Wishes& wishes) {
+  return has_labels(node, wishes.node_selector) &&
+         (!wishes.affinity || std::ranges::any_of(*wishes.affinity, [&node](const Term& term) {
+           return meets(node, term);
+         }));
 }
 
 std::string refusal_of(const Node& node, const Wishes& wishes) {
@@ -75,16 +60,8 @@ std::string refusal_of(const Node& node, const Wishes& wishes) {
   if (node.is_cordoned && !tolerates(wishes.tolerations, cordon)) {
     return "node(s) were unschedulable";
   }
-  for (const Taint& taint : node.taints) {
-    if (!keeps_away(taint) || tolerates(wishes.tolerations, taint)) continue;
-    return "node(s) had untolerated taint(s)";
-  }
-  const bool is_wanted =
-      has_labels(node, wishes.node_selector) &&
-      (!wishes.affinity || std::ranges::any_of(*wishes.affinity, [&node](const Term& term) {
-        return meets(node, term);
-      }));
-  return is_wanted ? "" : "node(s) didn't match Pod's node affinity/selector";
+  if (!is_tolerated(node, wishes.tolerations)) return "node(s) had untolerated taint(s)";
+  return is_asked_for(node, wishes) ? "" : "node(s) didn't match Pod's node affinity/selector";
 }
 
 bool is_closed(const Node& node) {

@@ -13,6 +13,11 @@ namespace gflow::kube {
 [[nodiscard]] bool tolerates(const std::vector<Toleration>& tolerations, const Taint& taint);
 [[nodiscard]] bool matches(const Match& match, const Node& node);
 
+/// Whether none of its taints keeps a pod with these tolerations away.
+[[nodiscard]] bool is_tolerated(const Node& node, const std::vector<Toleration>& tolerations);
+/// Whether it is one that nodeSelector and node affinity ask for.
+[[nodiscard]] bool is_asked_for(const Node& node, const Wishes& wishes);
+
 /// Why the pod may not go to the node, in the words of kube-scheduler: "node(s) were
 /// unschedulable", "node(s) had untolerated taint(s)"; "" if it may.
 [[nodiscard]] std::string refusal_of(const Node& node, const Wishes& wishes);

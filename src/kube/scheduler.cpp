@@ -55,7 +55,11 @@ void Scheduler::put(Node node) {
   NodeEntry& entry = nodes_[node.name];
   if (entry.node == node) return;
   touch(node.name);
+  const bool is_other = entry.node.name.empty() || entry.node.labels != node.labels ||
+                        entry.node.taints != node.taints;
+  if (is_other) neighbours_.leave(node.name);
   entry.node = std::move(node);
+  if (is_other) neighbours_.enter(entry.node);
 }
 
 void Scheduler::node_gone(const std::string& uid) {
@@ -65,9 +69,24 @@ void Scheduler::node_gone(const std::string& uid) {
   node_names_.erase(at);
   const auto node = nodes_.find(name);
   if (node == nodes_.end() || node->second.node.uid != uid) return;  // another has its name by now
+  neighbours_.leave(name);
   nodes_.erase(node);
   dirty_.erase(name);
   if (has_begun_) removed_.push_back(name);
+}
+
+void Scheduler::put(const NameSpace& name_space) {
+  name_spaces_[name_space.uid] = name_space.name;
+  neighbours_.put(name_space);
+}
+
+void Scheduler::name_space_gone(const std::string& uid) {
+  const auto at = name_spaces_.find(uid);
+  if (at == name_spaces_.end()) return;
+  const std::string name = at->second;
+  name_spaces_.erase(at);
+  const auto has_name = [&name](const auto& one) { return one.second == name; };
+  if (std::ranges::none_of(name_spaces_, has_name)) neighbours_.name_space_gone(name);
 }
 
 void Scheduler::put(Pod pod) {
@@ -75,6 +94,7 @@ void Scheduler::put(Pod pod) {
   PodEntry& entry = at->second;
   if (!is_new) return update(entry, std::move(pod));
   entry.pod = std::move(pod);
+  neighbours_.know(entry.pod);
   if (has_begun_) admit(entry);
 }
 
@@ -99,7 +119,7 @@ void Scheduler::admit(PodEntry& entry) {
 void Scheduler::update(PodEntry& entry, Pod pod) {
   const bool is_same = entry.pod.is_gated == pod.is_gated &&
                        entry.pod.is_deleted == pod.is_deleted && !wants_else(entry.pod, pod);
-  entry.pod = std::move(pod);
+  replace(entry, std::move(pod));
   if (!has_begun_) return;
   const std::string& node = entry.pod.node;
   switch (entry.role) {
@@ -124,10 +144,27 @@ void Scheduler::update(PodEntry& entry, Pod pod) {
   admit(entry);
 }
 
+/// And its neighbours are told, where it is another to them.
+void Scheduler::replace(PodEntry& entry, Pod pod) {
+  const bool is_other = entry.pod.labels != pod.labels || entry.pod.rules != pod.rules ||
+                        entry.pod.is_deleted != pod.is_deleted;
+  if (!is_other) {
+    entry.pod = std::move(pod);
+    return;
+  }
+  if (!entry.node.empty()) neighbours_.remove(entry.pod, entry.node);
+  const Pod before = std::exchange(entry.pod, std::move(pod));
+  neighbours_.know(entry.pod);
+  neighbours_.forget(before);
+  if (!entry.node.empty()) neighbours_.add(entry.pod, entry.node);
+  relabelled_.insert(entry.pod.uid);
+}
+
 void Scheduler::pod_gone(const std::string& uid) {
   const auto at = pods_.find(uid);
   if (at == pods_.end()) return;
   leave(at->second);
+  neighbours_.forget(at->second.pod);
   pods_.erase(at);
 }
 
@@ -157,22 +194,18 @@ void Scheduler::tell_over(JobId id) {
   }
 }
 
-void Scheduler::drop_class(PodEntry& entry) {
-  if (entry.pods_class == nullptr) return;
-  --entry.pods_class->waiting;
-  entry.pods_class = nullptr;
-}
-
 void Scheduler::place(PodEntry& entry, const std::string& node, const std::string& given) {
   entry.node = node;
   entry.given = given;
   on_node_[node].insert(entry.pod.uid);
+  neighbours_.add(entry.pod, node);
   touch(node);
 }
 
 void Scheduler::unplace(PodEntry& entry) {
   if (entry.node.empty()) return;
   touch(entry.node);
+  neighbours_.remove(entry.pod, entry.node);
   const auto at = on_node_.find(entry.node);
   at->second.erase(entry.pod.uid);
   if (at->second.empty()) on_node_.erase(at);
@@ -183,12 +216,14 @@ void Scheduler::unplace(PodEntry& entry) {
 Decisions Scheduler::settle(Now now) {
   now_ = now;
   if (!has_begun_) return {};
+  sort_again();
   for (const std::string& name : std::exchange(removed_, {})) {
     step(engine::event::NodeRemoved{name, ""});
   }
   flush_nodes();
   for (const engine::Event& event : std::exchange(events_, {})) step(event);
   pass_pauses();
+  tell_classes();
   for (const JobId id : std::exchange(over_, {})) tell_over(id);
   flush_nodes();
   submit_new();
@@ -239,9 +274,7 @@ void Scheduler::submit_new() {
     if (entry.role != Role::New && entry.role != Role::Refused) continue;
     entries.push_back(&entry);
     entry.seen = entry.seen.value_or(now_.mono);
-    if (entry.pods_class != nullptr) continue;
-    entry.pods_class = &class_of(entry.pod);
-    ++entry.pods_class->waiting;
+    if (entry.pods_class == nullptr) join_class(entry);
   }
   flush_nodes();
   std::ranges::stable_sort(entries, [](const PodEntry* a, const PodEntry* b) {
@@ -358,6 +391,10 @@ void Scheduler::take(const engine::effect::Launch& launch) {
   const auto node = nodes_.find(order.node);
   if (node == nodes_.end() || !lacks(node->second, *entry.pods_class).empty()) {
     touch(order.node);
+    if (reclassed_.contains(entry.pod.uid)) {  // the engine would put it there again
+      leave(entry);
+      return admit(entry);
+    }
     revoked_.push_back({order.job, order.attempt});
     return;
   }
@@ -408,8 +445,7 @@ void Scheduler::not_bound(const std::string& uid, const std::string& why) {
   if (entry.role != Role::Launched) return;
   unplace(entry);
   entry.role = Role::Queued;
-  entry.pods_class = &class_of(entry.pod);
-  ++entry.pods_class->waiting;
+  join_class(entry);
   const Job* job = state_.find(entry.job);
   if (job == nullptr || !is_active(*job)) return;
   Outcome outcome{.reason = EndReason::NotStarted, .message = why};

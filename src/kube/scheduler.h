@@ -13,6 +13,7 @@
 #include "engine/step.h"
 #include "kube/counts.h"
 #include "kube/gang.h"
+#include "kube/neighbours.h"
 #include "kube/objects.h"
 #include "kube/want.h"
 
@@ -70,10 +71,14 @@ struct Waiting {
 /// resources) is a label of the machine for each class of pods that are alike in it: a machine has
 /// it while it admits them, and jobs of the class ask for it. Where one decision of the engine puts
 /// more on a node than that allows, the rest is taken back and decided again with the label gone.
+/// Whether a machine admits a class may hang on pods elsewhere (Neighbours); and a pod that waits
+/// may come into another class, as others come that keep it apart from themselves.
 class Scheduler {
  public:
   /// `name`: the schedulerName of its pods.
   Scheduler(std::string name, engine::Policy policy);
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
 
   void put(Node node);
   void node_gone(const std::string& uid);
@@ -84,6 +89,11 @@ class Scheduler {
   void group_gone(const std::string& uid);
   /// Whose PodGroups say when pods start that were told of, so far.
   [[nodiscard]] const std::set<GangSource>& group_sources() const { return sources_; }
+  void put(const NameSpace& name_space);
+  void name_space_gone(const std::string& uid);
+  /// All namespaces were told. Pods that go by labels of namespaces wait until then.
+  void know_name_spaces() { neighbours_.know_name_spaces(); }
+  [[nodiscard]] bool knows_name_spaces() const { return neighbours_.knows_name_spaces(); }
 
   /// Once, when all there is was told: pods that are bound are taken as they say they are.
   void begin(Now now);
@@ -128,9 +138,10 @@ class Scheduler {
     Wishes wishes;
     Amounts extras;
     std::vector<HostPort> ports;
+    Bonds bonds;
     std::size_t waiting = 0;  ///< pods of it that are not on a node
   };
-  using ClassKey = std::tuple<Wishes, Amounts, std::vector<HostPort>>;
+  using ClassKey = std::tuple<Wishes, Amounts, std::vector<HostPort>, Bonds>;
   struct PodEntry {
     Pod pod;
     Role role = Role::Ignored;
@@ -172,10 +183,10 @@ class Scheduler {
   void take_back();
   void submit(PodEntry& entry);
   void update(PodEntry& entry, Pod pod);
+  void replace(PodEntry& entry, Pod pod);
   void leave(PodEntry& entry);
   void end(PodEntry& entry);
   void tell_over(JobId id);
-  void drop_class(PodEntry& entry);
   void place(PodEntry& entry, const std::string& node, const std::string& given);
   void unplace(PodEntry& entry);
   [[nodiscard]] gflow::JobSpec spec_of(const PodEntry& entry);
@@ -190,6 +201,14 @@ class Scheduler {
   [[nodiscard]] std::string gang_trouble(const PodEntry& entry) const;
   [[nodiscard]] std::string with_gang(const PodEntry& entry) const;
   [[nodiscard]] std::string why_gang(const PodEntry& entry) const;
+  // scheduler_classes.cpp
+  Class& class_of(const Pod& pod);
+  [[nodiscard]] static std::vector<Label> selector_of(const Class& pods);
+  void join_class(PodEntry& entry);
+  void drop_class(PodEntry& entry);
+  void sort_again();
+  void tell_classes();
+  void judge_again();
   // scheduler_evict.cpp
   void take(const engine::effect::StopAttempt& stop);
   void drop_needless_evictions();
@@ -223,8 +242,6 @@ class Scheduler {
   };
   [[nodiscard]] std::int64_t mark(Machine& machine, const Pod& pod, const Asked& asked) const;
   [[nodiscard]] std::int32_t parts_held(const std::string& node, int device) const;
-  Class& class_of(const Pod& pod);
-  [[nodiscard]] static std::vector<Label> selector_of(const Class& pods);
   // scheduler_counts.cpp
   [[nodiscard]] WaitsFor queued_for(const PodEntry& entry) const;
   [[nodiscard]] WaitsFor refused_for(const PodEntry& entry) const;
@@ -257,7 +274,11 @@ class Scheduler {
   std::set<GangSource> sources_;
   std::set<GangName> launched_gangs_;  ///< of pods that were given nodes, to be looked at
   engine::GangNumber last_gang_ = engine::kNoGang;
-  std::set<std::string> dirty_;        ///< nodes to be looked at
+  std::set<std::string> dirty_;  ///< nodes to be looked at
+  Neighbours neighbours_{dirty_};
+  std::map<std::string, std::string> name_spaces_;  ///< their names by uid
+  std::set<std::string> relabelled_;                ///< uids of pods whose class may be another
+  std::set<std::string> reclassed_;    ///< and of those of which the engine may know another class
   std::vector<std::string> removed_;   ///< nodes to be told of as gone
   std::vector<engine::Event> events_;  ///< to be told to the engine
   std::vector<JobId> over_;            ///< jobs whose pods are gone, to be told after these

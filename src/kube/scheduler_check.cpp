@@ -8,6 +8,7 @@ namespace gflow::kube {
 
 std::string Scheduler::check() const {
   if (std::string wrong = state_.check(); !wrong.empty()) return wrong;
+  if (std::string wrong = neighbours_.check(); !wrong.empty()) return wrong;
   std::size_t jobs = 0;
   std::size_t placed = 0;
   std::map<const Class*, std::size_t> waiting;
@@ -41,6 +42,9 @@ std::string Scheduler::check_job(const PodEntry& entry) const {
   if (job == nullptr) return "the engine does not know it";
   if (!(waits ? is_pending(*job) : is_active(*job))) {
     return fmt::format("{} in the engine", status_name(status_of(*job)));
+  }
+  if (waits && job->spec.request.selector != selector_of(*entry.pods_class)) {
+    return "waits in the engine as another";
   }
   if (holds && attempt_of(*job)->allocation.node != entry.node) return "is on two nodes";
   return {};

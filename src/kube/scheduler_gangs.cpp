@@ -108,6 +108,7 @@ void Scheduler::take_back_gangs() {
       take_back(pods_.at(bind.uid));
       return true;
     });
+    judge_again();
     take_back();
   }
   for (const engine::GangNumber number : held) state_.hold_gang(number, false);
@@ -132,8 +133,7 @@ bool Scheduler::is_broken(const Gang& gang) const {
 void Scheduler::take_back(PodEntry& entry) {
   unplace(entry);
   entry.role = Role::Queued;
-  entry.pods_class = &class_of(entry.pod);
-  ++entry.pods_class->waiting;
+  join_class(entry);
   revoked_.push_back({entry.job, attempt_of(*state_.find(entry.job))->number});
 }
 

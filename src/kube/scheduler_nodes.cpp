@@ -10,8 +10,6 @@
 namespace gflow::kube {
 namespace {
 
-constexpr std::size_t kMostClasses = 4096;  // kept though no pod of them waits
-
 void use_device(Device& device, const std::string& pod) {
   DeviceProcess process;
   process.name = pod;
@@ -52,26 +50,6 @@ void Scheduler::touch_all() {
   for (const auto& [name, node] : nodes_) touch(name);
 }
 
-/// One that is new has to be asked for at every node.
-Scheduler::Class& Scheduler::class_of(const Pod& pod) {
-  ClassKey key{pod.wishes, extras_of(pod), pod.ports};
-  if (const auto at = classes_.find(key); at != classes_.end()) {
-    if (at->second.waiting == 0) touch_all();  // it may have been left out meanwhile
-    return at->second;
-  }
-  if (classes_.size() >= kMostClasses) {
-    std::erase_if(classes_, [](const auto& one) { return one.second.waiting == 0; });
-  }
-  touch_all();
-  const auto& [wishes, extras, ports] = key;
-  Class made{next_class_++, wishes, extras, ports};
-  return classes_.emplace(std::move(key), std::move(made)).first->second;
-}
-
-std::vector<Label> Scheduler::selector_of(const Class& pods) {
-  return {{fmt::format("admits-{}", pods.id), ""}};
-}
-
 void Scheduler::count_extras(NodeEntry& node) const {
   node.extras_used.clear();
   node.ports_used.clear();
@@ -100,7 +78,7 @@ std::string Scheduler::lacks(const NodeEntry& node, const Class& pods) const {
     if (!std::ranges::any_of(node.ports_used, taken)) continue;
     return "node(s) didn't have free ports for the requested pod ports";
   }
-  return {};
+  return pods.bonds.empty() ? "" : neighbours_.refusal(pods.id, node.node);
 }
 
 Machine Scheduler::machine_of(const NodeEntry& node) const {

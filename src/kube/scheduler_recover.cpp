@@ -56,8 +56,7 @@ void Scheduler::queue(PodEntry& entry, JobId job) {
   entry.request = *request;
   entry.seen = now_.mono;
   entry.job = job;
-  entry.pods_class = &class_of(entry.pod);
-  ++entry.pods_class->waiting;
+  join_class(entry);
   entry.role = Role::Queued;
   restore(entry, gflow::Queued{});
 }

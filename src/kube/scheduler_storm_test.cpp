@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "kube/neighbours_test.h"
 #include "kube/scheduler.h"
 
 namespace gflow::kube {
@@ -16,11 +18,16 @@ namespace {
 constexpr int kGpus = 4;  // of each node
 
 /// A cluster in which bindings take their time, and pods and nodes change, come and go meanwhile,
-/// in batches. What is given out is counted apart from the scheduler.
+/// in batches. What is given out is counted apart from the scheduler, and who may be near whom is
+/// looked up apart from it.
 class Storm {
  public:
-  explicit Storm(unsigned seed) : random_(seed) {
+  enum class Pods { Alone, WithRules };
+
+  Storm(unsigned seed, Pods pods) : random_(seed), has_rules_(pods == Pods::WithRules) {
     for (int i = 0; i < 3; ++i) put_node(fmt::format("n{}", i));
+    for (const char* name : {"default", "team"}) label(name);
+    scheduler_.know_name_spaces();
     scheduler_.begin(now());
   }
 
@@ -37,6 +44,7 @@ class Storm {
       ASSERT_TRUE(pods_.contains(bind.uid)) << "one that is gone is bound";
       ASSERT_FALSE(under_way_.contains(bind.uid)) << bind.uid << " is bound while it is";
       const std::string uid = bind.uid;
+      ASSERT_EQ(refusal(pods_.at(uid), bind.node), "") << uid << " on " << bind.node;
       under_way_.emplace(uid, std::move(bind));
     }
     ASSERT_EQ(scheduler_.check(), "");
@@ -44,7 +52,7 @@ class Storm {
     for (const auto& [name, now] : gangs()) verify(name, before, now);
   }
 
-  /// Nothing comes any more, and what is there fits: all of it is placed.
+  /// Nothing comes any more, and nobody waits while others allow it a node where nothing is.
   void calm() {
     while (pods_.size() > 2) gone(pods_.begin()->first);
     for (int turns = 0; turns < 20; ++turns) {
@@ -57,8 +65,13 @@ class Storm {
       ASSERT_EQ(scheduler_.check(), "");
     }
     for (const auto& [uid, pod] : pods_) {
-      if (pod.scheduler != "gflow" || pod.is_gated || lacks_others(pod)) continue;
-      ASSERT_NE(pod.node, "") << uid << " waits for nothing";
+      if (pod.scheduler != "gflow" || pod.is_gated || !pod.node.empty() || lacks_others(pod))
+        continue;
+      if (has_rules_ && pod.gang) continue;  // there may be room for it, and not for all of them
+      for (const auto& [name, node] : nodes_) {
+        if (used_on(name) > 0) continue;
+        ASSERT_NE(refusal(pod, name), "") << uid << " waits for nothing";
+      }
     }
   }
 
@@ -81,6 +94,8 @@ class Storm {
                         {"memory", std::int64_t{64} << 40},
                         {"pods", 110'000},
                         {"nvidia.com/gpu", kGpus * 1000}};
+    node.labels = {{"host", name}};
+    if (below(6) > 0) node.labels["zone"] = below(2) == 0 ? "a" : "b";
     nodes_[name] = node;
     scheduler_.put(node);
   }
@@ -89,7 +104,20 @@ class Storm {
     pod.uid = pod.name = fmt::format("p{}", ++made_);
     pod.name_space = "default";
     pod.created = WallTime(std::chrono::seconds(made_));
+    if (!has_rules_) return pod;
+    if (below(4) == 0) pod.name_space = "team";
+    rules_of_[pod.uid] = below(3) == 0 ? "{}" : kRules[below(kRules.size())];
+    relabel(pod);
     return pod;
+  }
+  void relabel(Pod& pod) {
+    pod.labels = {{"app", below(2) == 0 ? "web" : "db"}};
+    const auto spec = nlohmann::json::parse(rules_of_.at(pod.uid));
+    pod.rules = neighbour_rules_of(spec, pod.name_space, pod.labels);
+  }
+  void label(const std::string& name_space) {
+    name_spaces_[name_space] = {{"of", below(2) == 0 ? "vision" : "audio"}};
+    scheduler_.put(NameSpace{name_space, name_space, name_spaces_.at(name_space)});
   }
   void put(const Pod& pod) {
     pods_[pod.uid] = pod;
@@ -140,6 +168,17 @@ class Storm {
     at->second.is_gated = below(4) == 0;
     scheduler_.put(at->second);
   }
+  void change_labels() {
+    if (below(4) == 0) return label("team");
+    if (below(4) == 0) {
+      Node& node = nodes_.at(any_of(nodes_));
+      node.labels["zone"] = node.labels["zone"] == "a" ? "b" : "a";
+      return scheduler_.put(node);
+    }
+    Pod& pod = pods_.at(any_of(pods_));
+    relabel(pod);
+    scheduler_.put(pod);
+  }
   void lose_node() {
     const std::string name = any_of(nodes_);
     scheduler_.node_gone(nodes_.at(name).uid);
@@ -165,6 +204,7 @@ class Storm {
     scheduler_.not_bound(uid, "a conflict");
   }
   void happen() {
+    if (has_rules_ && !pods_.empty() && below(10) == 0) return change_labels();
     const auto kind = below(20);
     if (kind < 6) return come();
     if (kind == 6) return come_together();
@@ -177,6 +217,17 @@ class Storm {
     if (!pods_.empty()) gone(any_of(pods_));
   }
 
+  /// Why others do not allow it there, of all that are on nodes or about to be.
+  [[nodiscard]] std::string refusal(const Pod& pod, const std::string& name) const {
+    oracle::There there{{}, {}, name_spaces_};
+    for (const auto& [of, node] : nodes_) there.nodes.push_back(&node);
+    for (const auto& [uid, one] : pods_) {
+      const auto bind = under_way_.find(uid);
+      const auto at = nodes_.find(bind == under_way_.end() ? one.node : bind->second.node);
+      if (at != nodes_.end()) there.pods.push_back({&one, &at->second});
+    }
+    return oracle::refusal(pod, nodes_.at(name), there);
+  }
   /// Devices of a node that somebody has, or is about to have.
   [[nodiscard]] int used_on(const std::string& node) const {
     std::map<int, int> parts;
@@ -232,20 +283,47 @@ class Storm {
   }
 
   inline static const std::vector<std::string> kWants = {"1", "2", "0.5", "0.25", "", "4"};
+  inline static const std::vector<std::string> kRules = [] {
+    const std::string web = R"("labelSelector": {"matchLabels": {"app": "web"}})";
+    const auto required = [](const char* kind, const std::string& term) {
+      return fmt::format(
+          R"({{"affinity": {{"{}": {{"requiredDuringSchedulingIgnoredDuringExecution": [{{{}}}]}}}}}})",
+          kind,
+          term);
+    };
+    const auto spread = [](const std::string& rule) {
+      return fmt::format(R"({{"topologySpreadConstraints": [{{{}}}]}})", rule);
+    };
+    const std::string zone = R"("topologyKey": "zone", )";
+    const std::string host = R"("topologyKey": "host", )";
+    return std::vector<std::string>{
+        required("podAffinity", zone + web),
+        required("podAffinity", host + web),
+        required("podAntiAffinity", host + web),
+        required("podAntiAffinity", zone + web),
+        required("podAntiAffinity",
+                 zone + web + R"(, "namespaceSelector": {"matchLabels": {"of": "vision"}})"),
+        spread(zone + web + R"(, "maxSkew": 1)"),
+        spread(zone + R"("maxSkew": 1, "labelSelector": {}, "matchLabelKeys": ["app"])"),
+        spread(host + web + R"(, "maxSkew": 2, "minDomains": 3)")};
+  }();
   std::mt19937 random_;
+  bool has_rules_;
   Scheduler scheduler_{"gflow", engine::Policy{}};
   std::map<std::string, Node> nodes_;
   std::map<std::string, Pod> pods_;
+  std::map<std::string, std::string> rules_of_;  ///< specs, by the uid of a pod
+  std::map<std::string, Words> name_spaces_;
   std::map<std::string, Bind> under_way_;
   std::set<std::string> to_evict_;
   std::chrono::milliseconds mono_{1000};
   int made_ = 0;
 };
 
-TEST(KubeSchedulerStorm, GivesNothingOutTwiceAndForgetsNobody) {
+void rage(Storm::Pods pods) {
   for (unsigned seed = 0; seed < 12; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    Storm storm(seed);
+    Storm storm(seed, pods);
     for (int turn = 0; turn < 150; ++turn) {
       storm.turn();
       if (testing::Test::HasFailure()) return;
@@ -254,6 +332,10 @@ TEST(KubeSchedulerStorm, GivesNothingOutTwiceAndForgetsNobody) {
     if (testing::Test::HasFailure()) return;
   }
 }
+
+TEST(KubeSchedulerStorm, GivesNothingOutTwiceAndForgetsNobody) { rage(Storm::Pods::Alone); }
+
+TEST(KubeSchedulerStorm, PutsNobodyWhereOthersDoNotAllowIt) { rage(Storm::Pods::WithRules); }
 
 }  // namespace
 }  // namespace gflow::kube

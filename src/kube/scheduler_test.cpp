@@ -444,6 +444,31 @@ TEST(KubeScheduler, APodThatSaysItHasWhatAnotherHasHoldsAnother) {
   EXPECT_EQ(decisions.unnamed.size(), 1);
 }
 
+TEST(KubeScheduler, WhatARefusedBindingHadIsForWhoComesMeanwhile) {
+  Scheduler scheduler("gflow", engine::Policy{});
+  Node node;
+  node.uid = node.name = "n1";
+  node.allocatable = {{"cpu", 8000}, {"pods", 110'000}, {"nvidia.com/gpu", 1000}};
+  scheduler.put(node);
+  Pod pod;
+  pod.uid = pod.name = "a";
+  pod.scheduler = "gflow";
+  pod.gpu = "1";
+  scheduler.put(pod);
+  const auto at = [](int second) {
+    return Now{WallTime(std::chrono::hours(24)), MonoTime(std::chrono::seconds(second))};
+  };
+  scheduler.begin(at(1));
+  ASSERT_EQ(scheduler.settle(at(1)).binds.size(), 1U);
+  scheduler.not_bound("a", "a conflict");
+  Pod other;
+  other.uid = other.name = "theirs";
+  other.node = "n1";
+  other.requests = {{"nvidia.com/gpu", 1000}};
+  scheduler.put(other);
+  for (const int second : {2, 20}) EXPECT_TRUE(scheduler.settle(at(second)).binds.empty());
+}
+
 TEST(KubeScheduler, WhatAPodWasGivenIsNoLessForWhatItsAnnotationSaysLater) {
   Cluster cluster;
   cluster.node("n1", 1);

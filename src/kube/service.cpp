@@ -40,7 +40,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kTellAtMost = 200ms;  // how often reasons are looked at anew
 constexpr auto kTellAgain = 1s;
-constexpr int kKinds = 3;  ///< of objects that are followed
+constexpr int kKinds = 4;  ///< of objects that are followed
 /// Pods that have ended hold nothing, and are none here.
 constexpr std::string_view kNotEnded =
     "&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
@@ -187,12 +187,42 @@ class Service {
         if (uid == limits_uid_) take_limits({});  // another has its name by now otherwise
       });
     };
+    follow({"/api/v1/namespaces", "", 500}, name_spaces());
     follow({fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
             "&fieldSelector=metadata.name%3D" + limits_name(),
             1},
            std::move(limits));
     follow({"/api/v1/nodes", "", 500}, std::move(nodes));
     follow({"/api/v1/pods", std::string(kNotEnded), 500}, std::move(pods));
+  }
+
+  /// Few pods go by their labels: nobody else waits until they can be read.
+  Listener name_spaces() {
+    Listener made = listener(Watched::NameSpaces, [](Scheduler& to, const std::string& uid) {
+      to.name_space_gone(uid);
+    });
+    made.put = [this](const nlohmann::json& object) {
+      inbox_.post([this, one = name_space_of(object)] { scheduler_.put(one); });
+    };
+    made.synced = [this] {
+      inbox_.post([this] {
+        scheduler_.know_name_spaces();
+        pass_name_spaces();
+      });
+    };
+    made.trouble = [this](const std::string& what) {
+      inbox_.post([this, what] {
+        const bool is_known = scheduler_.knows_name_spaces();
+        log_.warn_again(is_known ? what : what + "; pods with a namespaceSelector wait for that");
+        pass_name_spaces();
+      });
+    };
+    return made;
+  }
+
+  /// They are known, or are not to be waited for.
+  void pass_name_spaces() {
+    if (!std::exchange(passed_name_spaces_, true)) synced();
   }
 
   /// Of a ConfigMap that is not there there is none.
@@ -349,6 +379,7 @@ class Service {
   MonoTime told_{};
   int synced_ = 0;
   std::set<GangSource> followed_groups_;
+  bool passed_name_spaces_ = false;
   std::string limits_uid_;  ///< of the ConfigMap that is there; "" if none is
   engine::GpuQuota quota_;  ///< what it says
   bool has_news_ = false;
