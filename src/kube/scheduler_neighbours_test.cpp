@@ -212,6 +212,42 @@ TEST(KubeSchedulerNeighbours, OneDecisionSpreads) {
             "topology spread constraints.");
 }
 
+TEST(KubeSchedulerNeighbours, AGangIsApartAsAWhole) {
+  struct Case {
+    std::string spec;
+    std::size_t size;
+    bool starts;
+  };
+  for (const Case& each : {Case{apart("host"), 6, true},
+                           Case{apart("host"), 7, false},
+                           Case{near("zone"), 4, true},
+                           Case{near("host"), 4, false},
+                           Case{spread("zone"), 6, true}}) {
+    Zones zones;
+    const auto come = [&](std::size_t number) {
+      Pod& pod = zones.add(fmt::format("web-{}", number), "web", each.spec, "1");
+      pod.gang = GangWish{{GangSource::Pods, "default", "gang"}, each.size};
+      zones.scheduler().put(pod);
+    };
+    for (std::size_t i = 0; i < each.size; ++i) come(i);
+    zones.settle();
+    const auto waiting = each.starts ? 0 : static_cast<int>(each.size);
+    EXPECT_EQ(zones.domains("zone")[""], waiting) << each.spec << each.size;
+  }
+}
+
+TEST(KubeSchedulerNeighbours, WhoWouldBeNearAGangThatDoesNotStartWaitsWithIt) {
+  Zones zones;
+  for (const char* name : {"web-0", "web-1", "web-2", "web-3"}) {
+    Pod& pod = zones.add(name, "web", apart("zone"), "1");
+    pod.gang = GangWish{{GangSource::Pods, "default", "gang"}, 4};
+    zones.scheduler().put(pod);
+  }
+  zones.add("follower", "db", near("zone"), "1");
+  zones.settle();
+  EXPECT_EQ(zones.domains("zone"), (Domains{{"", 5}}));
+}
+
 TEST(KubeSchedulerNeighbours, WhatRunsKeepsOthersApartAlsoThoseThatWaitAlready) {
   Zones zones;
   for (const char* name : {"a1", "a2", "b1", "b2", "c1", "c2"}) {
