@@ -72,6 +72,7 @@ void Scheduler::node_gone(const std::string& uid) {
   neighbours_.leave(name);
   nodes_.erase(node);
   dirty_.erase(name);
+  rejudged_.erase(name);
   if (has_begun_) removed_.push_back(name);
 }
 
@@ -256,7 +257,7 @@ std::optional<MonoTime> Scheduler::wake() const {
 
 /// What a node turned out not to take; what it takes is known to the engine first.
 void Scheduler::take_back() {
-  while (!revoked_.empty() || !dirty_.empty()) {
+  while (!revoked_.empty() || !dirty_.empty() || !rejudged_.empty()) {
     flush_nodes();
     for (const Launched& one : std::exchange(revoked_, {})) {
       step(engine::event::AttemptRevoked{one.job, one.attempt});

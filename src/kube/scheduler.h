@@ -229,9 +229,12 @@ class Scheduler {
   // scheduler_nodes.cpp
   void touch(const std::string& node) { dirty_.insert(node); }
   void touch_all();
+  void judge_all();
   void flush_nodes();
+  [[nodiscard]] std::vector<Machine> machines_changed();
   void count_extras(NodeEntry& node) const;
   [[nodiscard]] std::string lacks(const NodeEntry& node, const Class& pods) const;
+  [[nodiscard]] std::vector<Label> admits(const NodeEntry& node) const;
   [[nodiscard]] Machine machine_of(const NodeEntry& node) const;
   void mark_foreign(Machine& machine) const;
   void mark_asked_for(Machine& machine, const Pod& pod) const;
@@ -274,8 +277,9 @@ class Scheduler {
   std::set<GangSource> sources_;
   std::set<GangName> launched_gangs_;  ///< of pods that were given nodes, to be looked at
   engine::GangNumber last_gang_ = engine::kNoGang;
-  std::set<std::string> dirty_;  ///< nodes to be looked at
-  Neighbours neighbours_{dirty_};
+  std::set<std::string> dirty_;     ///< nodes to be looked at
+  std::set<std::string> rejudged_;  ///< nodes of which only who is admitted may be another
+  Neighbours neighbours_{rejudged_};
   std::map<std::string, std::string> name_spaces_;  ///< their names by uid
   std::set<std::string> relabelled_;                ///< uids of pods whose class may be another
   std::set<std::string> reclassed_;    ///< and of those of which the engine may know another class

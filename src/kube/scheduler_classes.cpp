@@ -39,7 +39,7 @@ void Scheduler::join_class(PodEntry& entry) {
   }
   if (its.waiting++ > 0) return;
   neighbours_.watch(its.id, its.bonds, its.wishes);
-  touch_all();
+  judge_all();
 }
 
 void Scheduler::drop_class(PodEntry& entry) {

@@ -50,6 +50,10 @@ void Scheduler::touch_all() {
   for (const auto& [name, node] : nodes_) touch(name);
 }
 
+void Scheduler::judge_all() {
+  for (const auto& [name, node] : nodes_) rejudged_.insert(rejudged_.end(), name);
+}
+
 void Scheduler::count_extras(NodeEntry& node) const {
   node.extras_used.clear();
   node.ports_used.clear();
@@ -81,6 +85,17 @@ std::string Scheduler::lacks(const NodeEntry& node, const Class& pods) const {
   return pods.bonds.empty() ? "" : neighbours_.refusal(pods.id, node.node);
 }
 
+/// The classes that it admits, of those that wait.
+std::vector<Label> Scheduler::admits(const NodeEntry& node) const {
+  std::vector<Label> labels;
+  for (const auto& [key, one] : classes_) {
+    if (one.waiting == 0 || !lacks(node, one).empty()) continue;
+    labels.push_back(selector_of(one).front());
+  }
+  std::ranges::sort(labels);
+  return labels;
+}
+
 Machine Scheduler::machine_of(const NodeEntry& node) const {
   Machine machine;
   machine.name = node.node.name;
@@ -99,11 +114,7 @@ Machine Scheduler::machine_of(const NodeEntry& node) const {
   }
   machine.cpus = static_cast<int>(std::clamp<std::int64_t>(cpus, 0, INT32_MAX));
   machine.memory = Memory{std::max<std::int64_t>(memory, 0)};
-  for (const auto& [key, one] : classes_) {
-    if (one.waiting == 0 || !lacks(node, one).empty()) continue;
-    machine.labels.push_back(selector_of(one).front());
-  }
-  std::ranges::sort(machine.labels);
+  machine.labels = admits(node);
   mark_foreign(machine);
   return machine;
 }
@@ -176,23 +187,38 @@ std::int32_t Scheduler::parts_held(const std::string& node, int device) const {
 }
 
 void Scheduler::flush_nodes() {
-  while (!dirty_.empty()) {
-    engine::event::NodesChanged changed;
-    for (const std::string& name : std::exchange(dirty_, {})) {
-      const auto at = nodes_.find(name);
-      if (at == nodes_.end()) continue;
-      NodeEntry& node = at->second;
-      count_extras(node);
-      Machine machine = machine_of(node);
-      if (node.was_sent && machine == node.sent) continue;
-      node.sent = machine;
-      node.was_sent = true;
-      changed.nodes.push_back(std::move(machine));
-    }
+  while (!dirty_.empty() || !rejudged_.empty()) {
+    engine::event::NodesChanged changed{machines_changed()};
     if (changed.nodes.empty()) return;
     retries_refused_ = true;
     step(changed);
   }
+}
+
+/// What is not as the engine knows it, of the nodes to be looked at.
+std::vector<Machine> Scheduler::machines_changed() {
+  std::vector<Machine> changed;
+  for (const std::string& name : std::exchange(rejudged_, {})) {
+    const auto at = nodes_.find(name);
+    if (at == nodes_.end() || dirty_.contains(name)) continue;
+    Machine& sent = at->second.sent;
+    std::vector<Label> labels = admits(at->second);
+    if (labels == sent.labels) continue;
+    sent.labels = std::move(labels);
+    changed.push_back(sent);
+  }
+  for (const std::string& name : std::exchange(dirty_, {})) {
+    const auto at = nodes_.find(name);
+    if (at == nodes_.end()) continue;
+    NodeEntry& node = at->second;
+    count_extras(node);
+    Machine machine = machine_of(node);
+    if (node.was_sent && machine == node.sent) continue;
+    node.sent = machine;
+    node.was_sent = true;
+    changed.push_back(std::move(machine));
+  }
+  return changed;
 }
 
 }  // namespace gflow::kube
