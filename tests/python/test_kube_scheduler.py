@@ -12,6 +12,7 @@ import pytest
 from cluster import path_of
 from kube_scheduler import SYSTEM, chosen, contradictions, end_lease, make_budget, make_limits, make_pod, node_of, pods_of, told, until, until_bound, until_told
 
+GROUPS = ("scheduling.k8s.io", "scheduling.run.ai", "scheduling.volcano.sh", "scheduling.x-k8s.io")  # whose PodGroups it reads
 DEDICATED = {"key": "team", "value": "vision", "effect": "NoSchedule"}
 
 
@@ -354,7 +355,8 @@ def test_its_rights_are_those_that_it_uses(kube, start):
     until_events(kube, "q")
     one.end()
     granted = {("list", "", "configmaps"), ("watch", "", "configmaps"),
-               ("list", "", "nodes"), ("watch", "", "nodes"), ("list", "", "namespaces"), ("watch", "", "namespaces"), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods"),
+               ("list", "", "nodes"), ("watch", "", "nodes"), ("list", "", "namespaces"), ("watch", "", "namespaces"),
+               *((verb, group, "podgroups") for verb in ("list", "watch") for group in GROUPS), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods"),
                ("create", "", "pods/binding"), ("create", "", "pods/eviction"), ("patch", "", "pods/status"), ("create", "events.k8s.io", "events"),
                ("get", "coordination.k8s.io", "leases"), ("create", "coordination.k8s.io", "leases"), ("update", "coordination.k8s.io", "leases")}
     assert kube.asked_by("system:serviceaccount:gflow-system:gflow-kube") <= granted
