@@ -250,19 +250,21 @@ TEST(KubeSchedulerNeighbours, WhoWouldBeNearAGangThatDoesNotStartWaitsWithIt) {
 
 TEST(KubeSchedulerNeighbours, WhatRunsKeepsOthersApartAlsoThoseThatWaitAlready) {
   Zones zones;
-  for (const char* name : {"a1", "a2", "b1", "b2", "c1", "c2"}) {
-    zones.run(fmt::format("full-{}", name), "full", name, "{}", 2);
+  std::map<std::string, std::string> full;  // by node
+  for (const char* name : {"f1", "f2", "f3", "f4", "f5", "f6"}) {
+    zones.come(name, "full", "{}", "2");
+    full[zones.where(name)] = name;
   }
   zones.come("first", "web", "{}", "1");
   zones.come("second", "job", "{}", "1");
   zones.run("holder", "db", "a1", apart("zone"));
   EXPECT_TRUE(zones.why("first").contains("2 node(s) didn't satisfy existing pods anti-affinity"))
       << zones.why("first");
-  zones.gone("full-a1");
+  zones.gone(full.at("a1"));
   EXPECT_EQ(zones.where("first"), "");
   EXPECT_EQ(zones.where("second"), "a1");
   zones.come("third", "job", "{}", "2");
-  zones.gone("full-b1");
+  zones.gone(full.at("b1"));
   EXPECT_EQ(zones.where("first"), "b1") << "it has its place in the queue yet";
 }
 
