@@ -25,6 +25,7 @@ struct Suggestion {
 /// what would change that.
 struct Explanation {
   JobView job;
+  std::optional<std::string> told;  ///< what the scheduler of a cluster says of it; empty of gflowd
   std::optional<ExpectedStart> expected_start;
   std::vector<Suggestion> suggestions;  ///< only what the one who asks may do
 };

@@ -49,6 +49,7 @@ void fields(Io& io, T& suggestion) {
 template <class Io, Like<Explanation> T>
 void fields(Io& io, T& explanation) {
   io.required("job", explanation.job);
+  io.if_any("told", explanation.told);
   io.field("expected_start", explanation.expected_start);
   io.field("suggestions", explanation.suggestions);
 }

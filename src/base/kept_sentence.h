@@ -70,6 +70,7 @@ enum class Kept {
   NumaNodes,
   UsedOtherGpus,
   UsedMoreMemory,
+  PodRefused,
 };
 
 /// In the order of Kept. One that begins with a placeholder begins with a number.
@@ -143,8 +144,9 @@ inline constexpr auto kKeptSentences = std::to_array<KeptSentence>({
     {Kept::NumaNodes, tr_later("{} NUMA nodes")},
     {Kept::UsedOtherGpus, tr_later("it used a GPU that it does not hold")},
     {Kept::UsedMoreMemory, tr_later("it used more GPU memory than is reserved for it")},
+    {Kept::PodRefused, tr_later("gflow-kube does not take it: {}")},
 });
-static_assert(kKeptSentences.size() == static_cast<std::size_t>(Kept::UsedMoreMemory) + 1);
+static_assert(kKeptSentences.size() == static_cast<std::size_t>(Kept::PodRefused) + 1);
 static_assert([] {
   for (std::size_t i = 0; i < kKeptSentences.size(); ++i) {
     if (kKeptSentences[i].which != static_cast<Kept>(i)) return false;

@@ -8,6 +8,7 @@ namespace gflow::cli {
 
 Result<std::string> caller_name(Context& context) {
   if (!context.is_remote()) return os::own_account().name;
+  if (auto name_space = GF_TRY(context.daemon().name_space())) return *std::move(name_space);
   const std::string body = GF_TRY(context.daemon().call("GET", "/api/v1/principal"));
   return GF_TRY(api::read_principal(body)).name;
 }

@@ -33,12 +33,16 @@ Result<std::vector<JobId>> jobs_of(std::string_view piece, const Newest& newest)
 
 }  // namespace
 
-Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words, const Newest& newest) {
+namespace {
+
+/// The jobs of each piece of the list, as `find` finds them.
+template <typename Find>
+Result<std::vector<JobId>> resolve(std::span<const std::string> words, Find find) {
   std::vector<JobId> jobs;
   for (const std::string& word : words) {
     for (const std::string_view piece : split(word, ',')) {
       if (trim(piece).empty()) continue;
-      const std::vector<JobId> more = GF_TRY(jobs_of(piece, newest));
+      const std::vector<JobId> more = GF_TRY(find(piece));
       jobs.insert(jobs.end(), more.begin(), more.end());
     }
   }
@@ -47,6 +51,50 @@ Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words, cons
   const auto repeated = std::ranges::unique(jobs);
   jobs.erase(repeated.begin(), repeated.end());
   return jobs;
+}
+
+/// "train" or "default/train".
+Result<std::vector<JobId>> pods_of(std::string_view piece,
+                                   const std::string& name_space,
+                                   client::Client& daemon) {
+  const std::size_t slash = piece.find('/');
+  const bool is_full = slash != std::string_view::npos;
+  const std::string owner(is_full ? piece.substr(0, slash) : name_space);
+  const std::string name(is_full ? piece.substr(slash + 1) : piece);
+  const JobQuery query{.users = {owner}, .names = {name}, .fields = {"spec.name"}};
+  std::vector<JobId> jobs;
+  for (const api::JobView& job : GF_TRY(fetch_jobs(daemon, query)).jobs) jobs.push_back(job.id);
+  if (!jobs.empty()) return jobs;
+  return fail(Code::NotFound,
+              tr_format("gflow-kube has no pod '{}' in the namespace '{}'; 'gqueue' lists those it "
+                        "has, and NAMESPACE/NAME names one of another",
+                        printable(name),
+                        printable(owner)));
+}
+
+}  // namespace
+
+Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words, const Newest& newest) {
+  return resolve(words, [&newest](std::string_view piece) { return jobs_of(piece, newest); });
+}
+
+Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words,
+                                        client::Client& daemon) {
+  const Newest newest = newest_of(daemon);
+  const auto name_space = GF_TRY(daemon.name_space());
+  return resolve(words, [&](std::string_view piece) {
+    auto jobs = jobs_of(piece, newest);
+    const bool is_name = !jobs && jobs.error().code == Code::Usage && name_space;
+    return is_name ? pods_of(trim(piece), *name_space, daemon) : jobs;
+  });
+}
+
+Result<JobId> resolve_job(const std::string& word, client::Client& daemon) {
+  const std::vector<std::string> words = {word};
+  if (!GF_TRY(daemon.name_space())) return resolve_job(word, newest_of(daemon));
+  const auto jobs = GF_TRY(resolve_jobs(words, daemon));
+  if (jobs.size() == 1) return jobs.front();
+  return fail(Code::Usage, tr_format("'{}' is not one pod; name one", printable(word)));
 }
 
 Result<std::string> selected_by(const Invocation& invocation, std::string_view option) {

@@ -25,6 +25,13 @@ using Newest = std::function<Result<JobId>(std::uint64_t back)>;
 /// "42 1-5 7,9 @": sorted, without duplicates.
 [[nodiscard]] Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words,
                                                       const Newest& newest);
+/// The same of jobs of this daemon; where it stands for a cluster, also "train" and
+/// "default/train", which is a pod of the namespace of the context, or of another; * and ? are
+/// wildcards. What could be an id is one.
+[[nodiscard]] Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words,
+                                                      client::Client& daemon);
+/// One of them.
+[[nodiscard]] Result<JobId> resolve_job(const std::string& word, client::Client& daemon);
 
 /// What jobs are selected by: the value of an option, "" if it is not there. Errors: Usage for one
 /// that is there and says nothing, as an unset variable of a shell does: that would mean all jobs.

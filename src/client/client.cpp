@@ -10,6 +10,7 @@
 #include "api/query.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "client/cluster.h"
 #include "client/http_exchange.h"
 #include "os/random.h"
 
@@ -39,6 +40,7 @@ Result<std::uint64_t> first_byte(std::string_view content_range) {
 
 struct Client::Core {
   std::string socket_path;
+  std::shared_ptr<Cluster> cluster = {};  ///< in place of it
   std::function<void(const std::string&)> tell = {};
   std::optional<std::chrono::seconds> patience = {};
   bool asks_in_english = false;
@@ -52,6 +54,7 @@ struct Client::Core {
   [[nodiscard]] Result<PendingAnswer> ask(HttpRequest request, const Silence& silence) const {
     const MessageCatalogue* messages = messages_in_use();
     if (messages != nullptr && !asks_in_english) request.language = messages->language();
+    if (cluster) return client::ask(*cluster, std::move(request), silence);
     return client::ask(socket_path, std::move(request), silence);
   }
   /// Whatever its status.
@@ -73,10 +76,27 @@ struct Client::Core {
 };
 
 Client::Client(std::string socket_path)
-    : core_(std::make_unique<Core>(Core{std::move(socket_path)})) {}
+    : core_(std::make_unique<Core>(Core{std::move(socket_path)})) {
+  if (is_cluster(core_->socket_path)) {
+    core_->cluster = std::make_shared<Cluster>(core_->socket_path);
+  }
+}
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
+
+Client Client::another() const {
+  Client client(core_->socket_path);
+  client.core_->cluster = core_->cluster;
+  return client;
+}
+
+Result<std::optional<std::string>> Client::name_space() {
+  if (!core_->cluster) return std::nullopt;
+  Silence silence;
+  silence.tell = core_->tell;
+  return GF_TRY(core_->cluster->name_space(silence));
+}
 
 void Client::on_silence(std::function<void(const std::string&)> tell) {
   core_->tell = std::move(tell);

@@ -40,7 +40,8 @@ struct StatisticsWish {
   std::string by = "none";  ///< also of each "user" or "project"
 };
 
-/// Talks to gflowd over its unix socket. Every call fails with
+/// Talks to gflowd over its unix socket, or to what answers for it: a gflowd of another machine, or
+/// who reads a cluster (client/cluster.h). Every call fails with
 /// Code::Unreachable, naming the socket and the command that starts the daemon, if nobody answers.
 class Client {
  public:
@@ -49,6 +50,10 @@ class Client {
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
 
+  /// One more, for another thread, to whatever this one talks to: a cluster is read once for both.
+  [[nodiscard]] Client another() const;
+  /// The namespace of pods named without one; empty where it is no cluster. Errors: as of any call.
+  [[nodiscard]] Result<std::optional<std::string>> name_space();
   /// Has `tell` called, once a request, when the daemon is silent longer than it ever is, with who
   /// it is and how it stands: "gflowd (pid 12) does not answer; it is stopped (T)...".
   void on_silence(std::function<void(const std::string&)> tell);

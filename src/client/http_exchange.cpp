@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "base/translate.h"
+#include "client/cluster.h"
 #include "client/tunnel.h"
 #include "os/http_parser.h"
 #include "os/lock_holder.h"
@@ -344,6 +345,12 @@ struct PendingAnswer::State {
     connection.emplace(tunnel.child.channel.get(), remote.url(), silent, silence);
     return connection->send_all(text_of(request, remote.authority(), remote.token));
   }
+  Result<void> connect_to(Cluster& cluster) {
+    socket = GF_TRY(cluster.connect(silence));
+    const auto silent = [] { return tr("gflow-kube does not answer"); };
+    connection.emplace(socket.get(), cluster.server(), silent, silence);
+    return connection->send_all(text_of(request, "gflow", ""));
+  }
 };
 
 PendingAnswer::PendingAnswer(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -355,7 +362,8 @@ Result<HttpResponse> PendingAnswer::receive() {
   return client::receive(*state_->connection, state_->request);
 }
 
-Result<PendingAnswer> ask(const std::string& socket_path, HttpRequest request, Silence silence) {
+Result<std::unique_ptr<PendingAnswer::State>> PendingAnswer::begin(HttpRequest request,
+                                                                   Silence silence) {
   if (!is_one_line(request.method) || !is_one_line(request.target) ||
       !is_one_line(request.idempotency_key) || !is_one_line(request.language) ||
       !is_one_line(request.range)) {
@@ -364,8 +372,18 @@ Result<PendingAnswer> ask(const std::string& socket_path, HttpRequest request, S
                           printable(request.method),
                           printable(request.target)));
   }
-  auto state = std::make_unique<PendingAnswer::State>(
-      PendingAnswer::State{.request = std::move(request), .silence = std::move(silence)});
+  return std::make_unique<State>(
+      State{.request = std::move(request), .silence = std::move(silence)});
+}
+
+Result<PendingAnswer> ask(Cluster& cluster, HttpRequest request, Silence silence) {
+  auto state = GF_TRY(PendingAnswer::begin(std::move(request), std::move(silence)));
+  GF_CHECK(state->connect_to(cluster));
+  return PendingAnswer(std::move(state));
+}
+
+Result<PendingAnswer> ask(const std::string& socket_path, HttpRequest request, Silence silence) {
+  auto state = GF_TRY(PendingAnswer::begin(std::move(request), std::move(silence)));
   GF_CHECK(is_remote(socket_path) ? state->connect_to_remote(socket_path)
                                   : state->connect_to(socket_path));
   return PendingAnswer(std::move(state));

@@ -47,6 +47,8 @@ struct Silence {
 /// silent one.
 constexpr std::size_t kLeastBytes = std::size_t{16} * 1024;
 
+class Cluster;
+
 /// A request that was sent, and whose answer nobody has read yet: the server works on it meanwhile.
 /// Hangs up at its end.
 class PendingAnswer {
@@ -61,6 +63,8 @@ class PendingAnswer {
  private:
   struct State;
   explicit PendingAnswer(std::unique_ptr<State> state);
+  [[nodiscard]] static Result<std::unique_ptr<State>> begin(HttpRequest request, Silence silence);
+  friend Result<PendingAnswer> ask(Cluster& cluster, HttpRequest request, Silence silence);
   friend Result<PendingAnswer> ask(const std::string& socket_path,
                                    HttpRequest request,
                                    Silence silence);
@@ -68,6 +72,8 @@ class PendingAnswer {
   std::unique_ptr<State> state_;
 };
 
+/// Asks who reads a cluster. Errors: those of Cluster::connect(), too.
+[[nodiscard]] Result<PendingAnswer> ask(Cluster& cluster, HttpRequest request, Silence silence);
 /// `socket_path` may be the server() of a remote. Connects and asks. A connection over a unix
 /// socket costs less than finding out whether an old one still works. Errors: Unreachable if nobody
 /// listens or the connection breaks before the whole answer is there; Permission; Timeout if

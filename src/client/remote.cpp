@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "client/cluster.h"
 #include "os/file.h"
 #include "os/paths.h"
 
@@ -99,6 +100,9 @@ Result<void> check_remote_name(std::string_view name) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   const bool is_name = !name.empty() && name.size() <= 64 && name.front() != '.' &&
                        name.find_first_not_of(kLetters) == std::string_view::npos;
+  if (is_cluster(name)) {
+    return fail(Code::Usage, tr("'kube' is the Kubernetes cluster: give it another name"));
+  }
   if (is_name) return {};
   return fail(Code::Usage,
               tr_format("'{}' is not a name: 1 to 64 letters, digits, '.', '-' and '_'",

@@ -23,7 +23,8 @@ std::vector<Option> common_options(Common common) {
     options.push_back({.name = "server",
                        .value = "SERVER",
                        .help = tr("Use the gflowd of another machine: a name given to 'gctl remote "
-                                  "add', or its URL (also GFLOW_SERVER)."),
+                                  "add', or its URL; or a Kubernetes cluster scheduled by "
+                                  "gflow-kube: kube, or kube:CONTEXT (also GFLOW_SERVER)."),
                        .group = tr("Common options")});
     options.push_back({.name = "gflow-config",
                        .value = "FILE",

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "client/cluster.h"
 #include "client/remote.h"
 #include "config/gpu_config.h"
 #include "config/toml.h"
@@ -88,13 +89,20 @@ Result<void> Context::choose_server(const Invocation& invocation) {
   std::string server = invocation.get("server");
   if (server.empty()) server = os::environment("GFLOW_SERVER").value_or("");
   if (server.empty()) return {};
-  socket_ = client::remote_server(server);
+  socket_ = client::is_cluster(server) ? server : client::remote_server(server);
   remote_ = std::move(server);
   return {};
 }
 
 Result<void> Context::needs_own_machine(std::string_view why) const {
   if (!is_remote()) return {};
+  if (client::is_cluster(remote_)) {
+    return fail(Code::Usage,
+                tr_format("{} is not for a cluster ({}): gflow only reads a cluster; pods are made "
+                          "with 'kubectl apply' and ended with 'kubectl delete'",
+                          program_,
+                          printable(remote_)));
+  }
   return fail(
       Code::Usage,
       tr_format("{} is not for another machine ({}): {}", program_, printable(remote_), why));
@@ -124,7 +132,7 @@ void Context::set_socket(std::string socket) {
 }
 
 client::Client Context::another_daemon() const {
-  client::Client client(socket_);
+  client::Client client = client_ ? client_->another() : client::Client(socket_);
   if (for_programs_) client.ask_in_english();
   return client;
 }

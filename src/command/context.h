@@ -43,7 +43,7 @@ class Context {
   /// One more connection, for a second thread.
   [[nodiscard]] client::Client another_daemon() const;
   [[nodiscard]] const std::string& socket() const { return socket_; }
-  /// Whether that is a gflowd of another machine.
+  /// Whether that is a gflowd of another machine, or a cluster.
   [[nodiscard]] bool is_remote() const { return !remote_.empty(); }
   /// For what can only be done on the machine itself. Errors: Usage with what is true of it and
   /// what to do: "the checks are of this machine: log in there".

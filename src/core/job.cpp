@@ -250,7 +250,8 @@ Outcome public_part(Outcome outcome) {
 }
 
 std::string public_part(const std::string& why) {
-  return why.empty() ? "" : kept<Kept::LastAttemptFailed>();
+  if (why.empty() || is_kept(why, Kept::PodRefused)) return why;
+  return kept<Kept::LastAttemptFailed>();
 }
 
 }  // namespace gflow

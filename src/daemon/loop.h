@@ -14,7 +14,6 @@
 
 #include "config/gflow_toml.h"
 #include "daemon/backups.h"
-#include "daemon/change_feed.h"
 #include "daemon/device_news.h"
 #include "daemon/gpu_peaks.h"
 #include "daemon/hpc_jobs.h"
@@ -33,6 +32,7 @@
 #include "engine/state.h"
 #include "os/wall_timer.h"
 #include "server/answered_allocations.h"
+#include "server/change_feed.h"
 #include "server/event_journal.h"
 #include "server/http_server.h"
 #include "server/service.h"
@@ -140,7 +140,7 @@ class Loop : public server::Service {
   boost::asio::steady_timer mono_timer_;
   boost::asio::steady_timer refresh_timer_;
   boost::asio::signal_set signals_;
-  ChangeFeed feed_;
+  server::ChangeFeed feed_;
   server::AnsweredAllocations answered_;
   OwnerWatch owners_;
   GpuPeaks peaks_;

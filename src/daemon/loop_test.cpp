@@ -207,7 +207,7 @@ TEST(Loop, RunsJobsOnANodeOfAnotherKind) {
 
 TEST(Loop, LetsGoOfWhoDoesNotWaitAnyMore) {
   boost::asio::io_context io;
-  ChangeFeed feed(io);
+  server::ChangeFeed feed(io);
   int woken = 0;
   auto first = feed.wait(0, {}, std::chrono::minutes(1), [&] { ++woken; });
   auto second = feed.wait(0, JobId(2), std::chrono::minutes(1), [&] { ++woken; });

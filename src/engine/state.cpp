@@ -144,6 +144,18 @@ void State::restored(JobId next_id) {
   ++index_->revision;
 }
 
+void State::show(std::vector<NodeRecord> nodes, Now now, std::uint64_t revision) {
+  index_->now = now;
+  for (NodeRecord& node : nodes) {
+    NodeRecord& known = index_->nodes[node.machine.name];
+    known = std::move(node);
+    index_->put_node(known);
+  }
+  index_->sort_nodes();
+  index_->count_gpus();
+  index_->revision = revision;
+}
+
 const std::string& State::boot_id() const { return index_->boot_id; }
 const Job* State::find(JobId id) const { return index_->find(id); }
 JobId State::next_id() const { return index_->next_id; }

@@ -116,6 +116,9 @@ class State {
   void restore(const JobRange& range);  ///< the same of jobs that wait
   /// next_id: the smallest id never given out, at least one more than every restored job's.
   void restored(JobId next_id);
+  /// Takes nodes as they are, after restored(), and decides nothing, now nor later: for who shows
+  /// what another decides. `revision`: what revision() says of it.
+  void show(std::vector<NodeRecord> nodes, Now now, std::uint64_t revision);
 
   [[nodiscard]] const std::string& boot_id() const;
   /// Good until the next step() or list_some(), as all pointers to jobs.

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/command.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.h"
 #include "base/translate.h"
 #include "command/context.h"
+#include "kube/serve.h"
 #include "kube/service.h"
+#include "os/user.h"
 
 namespace gflow::kube {
 namespace {
@@ -49,10 +54,84 @@ Result<int> run(const Invocation& typed, Context& context) {
   return 0;
 }
 
+/// Those that name a cluster, and whose pods are meant.
+std::vector<cli::Option> cluster_options() {
+  return {
+      {.name = "kubeconfig",
+       .value = "FILE",
+       .help = tr("which cluster, and who asks; otherwise KUBECONFIG, ~/.kube/config, or the "
+                  "service account of the pod it runs in"),
+       .complete = cli::Complete::File},
+      {.name = "context", .value = "NAME", .help = tr("of that file; otherwise its current one")},
+      {.name = "scheduler-name",
+       .value = "NAME",
+       .help = tr("schedulerName of the pods it is for (gflow)")}};
+}
+
+/// What was typed, else what the environment says, as it does for commands that start this.
+std::string typed_or(const Invocation& typed,
+                     std::string_view option,
+                     const char* variable,
+                     std::string otherwise) {
+  if (typed.has(option)) return typed.get(option);
+  return os::environment(variable).value_or(std::move(otherwise));
+}
+
+Result<int> run_serve(const Invocation& typed, Context& context) {
+  ServeOptions options;
+  options.access = {typed.get("kubeconfig"), typed.get("context")};
+  options.name = typed_or(typed, "scheduler-name", "GFLOW_KUBE_SCHEDULER", options.name);
+  options.name_space = typed_or(typed, "namespace", "GFLOW_KUBE_NAMESPACE", options.name_space);
+  options.has_channel = typed.has("channel");
+  if (!options.has_channel) {
+    const std::string where = typed.has("listen") ? typed.get("listen") : "127.0.0.1:8000";
+    auto addresses = parse_loopback(where);
+    if (!addresses) return with_context(addresses.error(), "--listen");
+    options.loopback = *std::move(addresses);
+  }
+  auto served = serve_api(options, context.out);
+  // Who gave it a channel was told there.
+  if (!served && options.has_channel) return exit_code(served.error().code);
+  GF_CHECK(served);
+  return 0;
+}
+
+cli::Command serve_command() {
+  cli::Command command{
+      .name = "serve",
+      .summary = tr("answers the API of gflowd about the cluster"),
+      .usage = {"[--listen ADDRESS:PORT]"},
+      .description = tr(
+          "Reads nodes, pods and limits of the cluster with the rights of the user who runs it, "
+          "follows them, and answers what gflowd answers about its machine: the queue, why a job "
+          "waits, nodes, devices, a snapshot. It changes nothing, in the cluster or elsewhere, and "
+          "serves only this user, on this machine. 'gqueue --server kube' and all commands that "
+          "show something start one for themselves.\n\nThe rights it needs are those of "
+          "packaging/kubernetes/rbac-viewer.yaml."),
+      .options = cluster_options(),
+      .common = cli::Common::Basic,
+      .examples = {{"gflow-kube serve", tr("the REST API at http://127.0.0.1:8000")},
+                   {"gflow-kube serve --context lab --listen localhost:8001",
+                    tr("of another cluster, elsewhere")}},
+      .run = run_serve,
+  };
+  command.options.back().help =
+      tr("schedulerName of the pods that are shown (GFLOW_KUBE_SCHEDULER, else gflow)");
+  command.options.push_back({.name = "namespace",
+                             .value = "NAME",
+                             .help = tr("where the limits of its namespaces are "
+                                        "(GFLOW_KUBE_NAMESPACE, else gflow-system)")});
+  command.options.push_back({.name = "listen",
+                             .value = "ADDRESS:PORT",
+                             .help = tr("where on this machine it answers (127.0.0.1:8000)")});
+  command.options.push_back({.name = "channel", .excludes = {"listen"}, .hidden = true});
+  return command;
+}
+
 }  // namespace
 
 cli::Command gflow_kube_command() {
-  return {
+  cli::Command command{
       .name = "gflow-kube",
       .summary = tr("schedules the pods of a Kubernetes cluster that ask for it"),
       .usage = {"[options]"},
@@ -63,40 +142,35 @@ cli::Command gflow_kube_command() {
           "gflow/allocation; why a pod waits in its condition PodScheduled and in an Event.\n\n"
           "Of several that run, one decides: who has the Lease. It keeps nothing, and one that "
           "starts finds everything in the cluster."),
-      .options =
-          {{.name = "kubeconfig",
-            .value = "FILE",
-            .help = tr("which cluster, and who asks; otherwise KUBECONFIG, ~/.kube/config, or the "
-                       "service account of the pod it runs in"),
-            .complete = cli::Complete::File},
-           {.name = "context",
-            .value = "NAME",
-            .help = tr("of that file; otherwise its current one")},
-           {.name = "scheduler-name",
-            .value = "NAME",
-            .help = tr("schedulerName of the pods it is for (gflow)")},
-           {.name = "namespace", .value = "NAME", .help = tr("where its Lease is (gflow-system)")},
-           {.name = "lease-duration",
-            .value = "SECONDS",
-            .help = tr("after which another takes over from one that is gone (15)")},
-           {.name = "writers",
-            .value = "COUNT",
-            .help = tr("requests to the API server at once (16)")},
-           {.name = "preempt",
-            .help = tr("evicts pods of a lower priority for one that finds no room, within "
-                       "their disruption budgets")},
-           {.name = "listen",
-            .value = "ADDRESS:PORT",
-            .help = tr("shows /healthz, /readyz and /metrics there, by HTTP, to whoever "
-                       "can reach it; otherwise it listens nowhere")}},
+      .options = {{.name = "namespace",
+                   .value = "NAME",
+                   .help = tr("where its Lease is (gflow-system)")},
+                  {.name = "lease-duration",
+                   .value = "SECONDS",
+                   .help = tr("after which another takes over from one that is gone (15)")},
+                  {.name = "writers",
+                   .value = "COUNT",
+                   .help = tr("requests to the API server at once (16)")},
+                  {.name = "preempt",
+                   .help = tr("evicts pods of a lower priority for one that finds no room, within "
+                              "their disruption budgets")},
+                  {.name = "listen",
+                   .value = "ADDRESS:PORT",
+                   .help = tr("shows /healthz, /readyz and /metrics there, by HTTP, to whoever "
+                              "can reach it; otherwise it listens nowhere")}},
       .common = cli::Common::Basic,
       .examples = {{"gflow-kube", tr("in a pod, as its service account")},
                    {"gflow-kube --kubeconfig admin.conf --context lab",
                     tr("from outside, as a user of a kubeconfig")},
-                   {"gflow-kube --listen 0.0.0.0:10259",
-                    tr("in a pod that is probed and scraped")}},
+                   {"gflow-kube --listen 0.0.0.0:10259", tr("in a pod that is probed and scraped")},
+                   {"gflow-kube serve", tr("the REST API about a cluster, for this user")}},
+      .subcommands = {serve_command()},
       .run = run,
   };
+  std::vector<cli::Option> options = cluster_options();
+  std::ranges::move(command.options, std::back_inserter(options));
+  command.options = std::move(options);
+  return command;
 }
 
 }  // namespace gflow::kube

@@ -25,6 +25,14 @@ std::optional<int> limit_in(const engine::GpuQuota& quota, const std::string& na
 
 }  // namespace
 
+std::string name_in_cluster(const std::string& scheduler) {
+  return scheduler == "gflow" ? "gflow-kube" : "gflow-kube-" + scheduler;
+}
+
+std::string limits_name_of(const std::string& scheduler) {
+  return name_in_cluster(scheduler) + "-limits";
+}
+
 Limits limits_of(const nlohmann::json& config_map, const engine::GpuQuota& before) {
   Limits limits;
   for (const auto& [key, value] : part(config_map, "data").items()) {

@@ -15,6 +15,11 @@ struct Limits {
   std::vector<std::string> mistakes;  ///< sentences: what of it is not taken
 };
 
+/// What a scheduler of this schedulerName is called in its cluster, as its Lease is.
+[[nodiscard]] std::string name_in_cluster(const std::string& scheduler);
+/// What the ConfigMap of its limits is called.
+[[nodiscard]] std::string limits_name_of(const std::string& scheduler);
+
 /// Of its data: max_gpus_per_namespace, and max_gpus_of.NAMESPACE for single ones. What cannot be
 /// read stays as it was before; where nothing was, there is no such limit.
 [[nodiscard]] Limits limits_of(const nlohmann::json& config_map, const engine::GpuQuota& before);

@@ -104,13 +104,26 @@ std::vector<std::string> unjudged_of(const Json& spec) {
   return found;
 }
 
-std::string told_in(const Json& status) {
+/// Its condition PodScheduled; null if it has none.
+const Json& scheduled_in(const Json& status) {
+  static const Json none;
   for (const Json& one : part(status, "conditions")) {
-    if (text(one, "type") == "PodScheduled" && text(one, "status") == "False") {
-      return text(one, "message");
-    }
+    if (text(one, "type") == "PodScheduled") return one;
   }
-  return {};
+  return none;
+}
+
+std::string told_in(const Json& status) {
+  const Json& scheduled = scheduled_in(status);
+  return text(scheduled, "status") == "False" ? text(scheduled, "message") : "";
+}
+
+std::optional<WallTime> started_in(const Json& status) {
+  std::string at = text(status, "startTime");
+  const Json& scheduled = scheduled_in(status);
+  if (at.empty() && text(scheduled, "status") == "True") at = text(scheduled, "lastTransitionTime");
+  const auto time = parse_rfc3339(at);
+  return time ? std::optional(*time) : std::nullopt;
 }
 
 }  // namespace
@@ -197,7 +210,9 @@ Pod pod_of(const Json& object) {
   pod.ports = ports_of(spec);
   pod.gang = gang_of(object, pod.mistake);
   pod.unjudged = unjudged_of(spec);
-  pod.told = told_in(part(object, "status"));
+  const Json& status = part(object, "status");
+  pod.told = told_in(status);
+  pod.started = started_in(status);
   return pod;
 }
 

@@ -85,7 +85,8 @@ struct Pod {
   bool is_gated = false;           ///< has scheduling gates
   bool is_deleted = false;         ///< being deleted
   WallTime created;
-  Amounts requests;  ///< what it holds of its node
+  std::optional<WallTime> started{};  ///< by its kubelet, or as long as that is silent when bound
+  Amounts requests;                   ///< what it holds of its node
   Wishes wishes;
   NeighbourRules rules;
   std::vector<HostPort> ports;

@@ -115,6 +115,7 @@ Result<void> Reflector::list() {
       return fail(Code::Failure, doing + ": the answer is no list");
     }
     for (Json& object : document["items"]) objects.push_back(std::move(object));
+    if (listener_.listed) listener_.listed(objects.size());
     version = text(part(document, "metadata"), "resourceVersion");
     next = text(part(document, "metadata"), "continue");
   } while (!next.empty() || version.empty());

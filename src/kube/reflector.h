@@ -37,6 +37,7 @@ struct Listener {
   std::function<void()> synced;                     ///< all there is was told, for the first time
   std::function<void(const std::string&)> trouble;  ///< a sentence: what does not work now
   std::function<void(WatchEnd)> restarts;           ///< its watch, or all from the list on
+  std::function<void(std::size_t)> listed = {};     ///< so many objects of a list have come by now
 };
 
 /// What is in the cluster, and what changes: LIST in pages, then WATCH from there on. A watch that

@@ -118,6 +118,15 @@ class Scheduler {
   [[nodiscard]] std::size_t pods() const { return pods_.size(); }
   /// As of the last settle(). Looks at each pod and each GPU.
   [[nodiscard]] Counts counts() const;
+  /// A pod of it, and what the engine knows of it; null: it is not asked.
+  struct Seen {
+    const Pod* pod = nullptr;
+    const Job* job = nullptr;
+  };
+  /// All of them, for who shows them. Good until it is told more.
+  [[nodiscard]] std::vector<Seen> seen() const;
+  /// The nodes as the engine is told of them.
+  [[nodiscard]] std::vector<Machine> machines();
   /// The first contradiction in words, or "": for tests, after settle().
   [[nodiscard]] std::string check() const;
 

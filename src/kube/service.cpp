@@ -18,12 +18,12 @@
 #include "base/text.h"
 #include "kube/election.h"
 #include "kube/fields.h"
+#include "kube/follower.h"
 #include "kube/health.h"
 #include "kube/inbox.h"
 #include "kube/limits.h"
 #include "kube/log.h"
 #include "kube/metrics.h"
-#include "kube/reflector.h"
 #include "kube/scheduler.h"
 #include "kube/status_pages.h"
 #include "kube/status_server.h"
@@ -41,9 +41,6 @@ using namespace std::chrono_literals;
 constexpr auto kTellAtMost = 200ms;  // how often reasons are looked at anew
 constexpr auto kTellAgain = 1s;
 constexpr int kKinds = 4;  ///< of objects that are followed
-/// Pods that have ended hold nothing, and are none here.
-constexpr std::string_view kNotEnded =
-    "&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
 
 engine::Policy policy_of(const Options& options) {
   engine::Policy policy;
@@ -56,21 +53,6 @@ std::string host_name() {
   if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
   return name.data();
 }
-
-/// Follows one kind of objects in a thread of its own.
-class Follower {
- public:
-  Follower(const Access& access, Credentials& credentials, Followed followed, Listener listener)
-      : api_(access, credentials), reflector_(api_, std::move(followed), std::move(listener)) {
-    thread_ = std::jthread([this] { reflector_.run(); });
-  }
-  ~Follower() { reflector_.stop(); }
-
- private:
-  Api api_;
-  Reflector reflector_;
-  std::jthread thread_;
-};
 
 /// The one thread that decides, and all that tell it something.
 class Service {
@@ -112,12 +94,8 @@ class Service {
   }
 
  private:
-  /// Each schedulerName has one.
-  [[nodiscard]] std::string lease_name() const {
-    return options_.name == "gflow" ? "gflow-kube" : "gflow-kube-" + options_.name;
-  }
-
-  [[nodiscard]] std::string limits_name() const { return lease_name() + "-limits"; }
+  [[nodiscard]] std::string lease_name() const { return name_in_cluster(options_.name); }
+  [[nodiscard]] std::string limits_name() const { return limits_name_of(options_.name); }
 
   /// Before all else, so that whoever looks is told what it waits for.
   Result<void> show() {

@@ -95,6 +95,7 @@ Edge::Edge(Options options, std::shared_ptr<Desk> desk)
 Edge::~Edge() { finish(); }
 
 Result<void> Edge::listen() {
+  if (options_.socket_path.empty()) return {};
   constexpr mode_t kAnyone = 0666;
   constexpr mode_t kOwner = 0600;
   os::Fd socket =
@@ -161,7 +162,9 @@ void Edge::start() {
 }
 
 void Edge::close() {
-  (void)::unlink(options_.socket_path.c_str());  // a stale file is replaced at the next start
+  if (!options_.socket_path.empty()) {
+    (void)::unlink(options_.socket_path.c_str());  // a stale file is replaced at the next start
+  }
   if (tls_front_) tls_front_->close();
   asio::post(io_, [this] { stop_accepting(); });
 }
@@ -259,12 +262,27 @@ void Edge::welcome_remote(TlsFront::Arrival& arrival) {
   if (closing_) return;
   auto connection = admission_.take_connection(guest);
   if (!connection) return counters_.refused(Refusal::Connections);
+  if (auto socket = socket_of(arrival.plain)) {
+    begin_session(std::move(guest), std::move(*socket), std::move(*connection));
+  }
+}
+
+void Edge::welcome(os::Fd connection) {
+  const auto arrived = std::make_shared<os::Fd>(std::move(connection));
+  asio::post(io_, [this, arrived] {
+    if (closing_) return;
+    if (auto socket = socket_of(*arrived)) welcome(Via::Unix, std::move(*socket));
+  });
+}
+
+/// The same connection, for asio; nothing where that takes it for none.
+std::optional<Listener::Socket> Edge::socket_of(os::Fd& connection) {
   error_code error;
   Listener::Socket socket(io_.get_executor());
-  socket.assign(Listener::Protocol(AF_UNIX, 0), arrival.plain.get(), error);
-  if (error) return;
-  (void)arrival.plain.release();  // the socket's now
-  begin_session(std::move(guest), std::move(socket), std::move(*connection));
+  socket.assign(Listener::Protocol(AF_UNIX, 0), connection.get(), error);
+  if (error) return std::nullopt;
+  (void)connection.release();  // the socket's now
+  return socket;
 }
 
 void Edge::begin_session(Guest guest, Listener::Socket socket, Admission::Lease connection) {

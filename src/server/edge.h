@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 
+#include "os/fd.h"
 #include "server/fair_queue.h"
 #include "server/http_counters.h"
 #include "server/http_server.h"
@@ -48,6 +49,8 @@ class Edge : private SessionHost {
   /// From any thread.
   [[nodiscard]] const HttpCounters& counted() const { return counters_; }
   void start();
+  /// Serves a connection that was made elsewhere, of a unix socket; after start().
+  void welcome(os::Fd connection);
   /// Accepts nothing more and hangs up on whoever is idle or waits for news.
   void close();
   /// Answers that are under way get a second to be read; then all connections are cut, and the
@@ -78,6 +81,7 @@ class Edge : private SessionHost {
   [[nodiscard]] Result<void> listen_at(ListenAddress& address);
   void welcome(Via via, Listener::Socket socket);
   void welcome_remote(TlsFront::Arrival& arrival);
+  [[nodiscard]] std::optional<Listener::Socket> socket_of(os::Fd& connection);
   void begin_session(Guest guest, Listener::Socket socket, Admission::Lease connection);
   [[nodiscard]] Result<Guest> admit(Via via, int socket);
   [[nodiscard]] Result<void> may_enter(std::uint32_t uid) const;

@@ -5,15 +5,22 @@
 #include "api/explanation.h"
 #include "server/found_job.h"
 #include "server/handlers.h"
+#include "server/routes.h"
 #include "server/views.h"
 
 namespace gflow::server {
 namespace {
 
+/// Whether what is suggested can be done here.
+bool changes_jobs(const Service& service) {
+  const Route* update = find_route("PATCH", "/api/v1/jobs");
+  return update != nullptr && service.serves(*update).has_value();
+}
+
 api::Asker asker_of(const Principal& caller, const Service& service, const Job& job) {
   const engine::State& state = service.state();
   api::Asker asker;
-  asker.may_change = may_change(caller, job.id, job.spec.user).has_value();
+  asker.may_change = changes_jobs(service) && may_change(caller, job.id, job.spec.user).has_value();
   asker.max_priority = max_priority(state.policy().priority, caller, job.spec.project);
   return asker;
 }
@@ -48,6 +55,7 @@ void explain_job(Exchange exchange) {
   api::Asker asker = asker_of(exchange.caller, service, **job);
   api::Explanation explanation;
   explanation.job = view_for(exchange.caller, service, **job);
+  explanation.told = service.told(**job);
   // Read off all who hold what it waits for, whoever of them is shown: it is no more than a time.
   explanation.expected_start = expected_start_of(service, view_of(service, **job));
   asker.ahead = priority_ahead(service.state(), explanation.job);

@@ -65,6 +65,8 @@ const std::string& HttpServer::listen_trouble() const { return listen_trouble_; 
 
 const HttpCounters& HttpServer::counters() const { return edge_->counted(); }
 
+void HttpServer::welcome(os::Fd connection) { edge_->welcome(std::move(connection)); }
+
 Result<void> HttpServer::listen_again() { return closed_ ? Result<void>() : edge_->listen(); }
 
 void HttpServer::close() {

@@ -12,6 +12,7 @@
 #include "base/listen_address.h"
 #include "base/result.h"
 #include "core/principal.h"
+#include "os/fd.h"
 #include "server/service.h"
 #include "server/tls_context.h"
 
@@ -32,7 +33,7 @@ class HttpCounters;
 class HttpServer {
  public:
   struct Options {
-    std::string socket_path;
+    std::string socket_path;  ///< "" for none
     bool any_user =
         false;  ///< system mode: everyone may connect (0666); else 0600 and own uid or root
     std::uint32_t own_uid = 0;
@@ -78,6 +79,8 @@ class HttpServer {
   [[nodiscard]] const std::optional<Remote>& remote() const;
   /// What its connections do.
   [[nodiscard]] const HttpCounters& counters() const;
+  /// Serves a connection that somebody else made, of a unix socket, as one that came by ours.
+  void welcome(os::Fd connection);
   /// Listens anew at the same path, whose file was lost; open connections stay.
   [[nodiscard]] Result<void> listen_again();
   /// Stops accepting and drops connections that are idle or wait for news; answers under way are

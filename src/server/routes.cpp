@@ -155,6 +155,8 @@ constexpr auto kRoutes = std::to_array<Route>({
      about::kRenewGpuAllocation},
 });
 
+constexpr int kNotImplemented = 501;
+
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -292,6 +294,9 @@ void dispatch(Exchange exchange) {
     }
     if (auto may = authorize(exchange.caller, route.verb); !may) {
       return exchange.respond(problem(may.error()));
+    }
+    if (auto here = exchange.service.serves(route); !here) {
+      return exchange.respond(problem(here.error(), kNotImplemented));
     }
     if (auto refusal = refuse_of_media(exchange.request, route.about)) {
       return exchange.respond(std::move(*refusal));

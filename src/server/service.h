@@ -25,6 +25,7 @@ namespace gflow::server {
 class AnsweredAllocations;
 class EventJournal;
 class HttpCounters;
+struct Route;
 
 /// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes
 /// after the commit, from a later tick of the loop.
@@ -71,6 +72,12 @@ class Service {
   [[nodiscard]] virtual const TokenTable& tokens() const = 0;
   /// These instead of those there are, on disk when it returns. Errors: Exhausted.
   [[nodiscard]] virtual Result<void> keep_tokens(std::vector<Token> tokens) = 0;
+  /// Whether what a route is for is done here at all, whoever asks: who shows what another decides
+  /// changes nothing. Errors: of any code, saying where it is done.
+  [[nodiscard]] virtual Result<void> serves(const Route& /*route*/) const { return {}; }
+  /// What the one who decides says of why a job waits, in words of its own; empty where that is
+  /// this daemon, which says what its blockers say.
+  [[nodiscard]] virtual std::optional<std::string> told(const Job& /*job*/) const { return {}; }
   /// Ends the daemon after this tick; jobs keep running.
   virtual void stop() = 0;
   /// Reads the configuration again.

@@ -56,7 +56,7 @@ Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context
   query.group = GF_TRY(selected_by(invocation, "group"));
   query.fields = {"user"};
   if (!invocation.words.empty()) {
-    query.jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+    query.jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
   }
   std::vector<api::JobView> jobs = GF_TRY(fetch_jobs(context.daemon(), query)).jobs;
   if (!query.group.empty() && !invocation.has("user") && !invocation.has("me")) {
@@ -79,7 +79,7 @@ Result<std::vector<JobId>> not_ended(Context& context, const std::vector<JobId>&
 
 Result<std::vector<JobId>> chosen(const Invocation& invocation, Context& context) {
   if (!has_filter(invocation)) {
-    return resolve_jobs(invocation.words, newest_of(context.daemon()));
+    return resolve_jobs(invocation.words, context.daemon());
   }
   std::vector<JobId> ids;
   for (const api::JobView& job : GF_TRY(filtered(invocation, context))) ids.push_back(job.id);

@@ -15,7 +15,7 @@ namespace gflow::cli {
 namespace {
 
 Result<int> run_hold(const Invocation& invocation, Context& context) {
-  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
   const Act hold{[&](const std::vector<JobId>& ids) {
     return context.daemon().act("hold", {.jobs = ids, .signal = 0, .at = {}});
   }};
@@ -28,7 +28,7 @@ Result<int> run_release(const Invocation& invocation, Context& context) {
   if (invocation.has("at")) {
     at = GF_TRY(parse_begin(invocation.get("at"), os::now().wall, os::utc_offset));
   }
-  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
   const Act release{[&](const std::vector<JobId>& ids) {
     return context.daemon().act("release", {.jobs = ids, .signal = 0, .at = at});
   }};

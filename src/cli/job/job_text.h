@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -27,14 +28,19 @@ struct Clocks {
   WallTime now;
   Zone zone;
 };
+/// What jobs are called where numbers say nothing to people: pods, "default/train".
+using JobNames = std::map<JobId, std::string>;
 /// "\nBlocked by:" and every blocker with its numbers, who holds what is missing and until when.
 [[nodiscard]] std::string blocked_by_text(const std::vector<api::BlockerView>& blockers,
-                                          const Clocks& clocks);
+                                          const Clocks& clocks,
+                                          const JobNames& names = {});
 /// "\nExpected start: 18:10 (in 4h5m)", and what that is known by; "" where it is not known.
 [[nodiscard]] std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
                                               const Clocks& clocks);
 /// Why it waits: every blocker with its numbers, who holds what is missing and until when, and what
 /// would start it sooner. For a job that does not wait, what it does instead.
-[[nodiscard]] std::string why_text(const api::Explanation& explanation, const Clocks& clocks);
+[[nodiscard]] std::string why_text(const api::Explanation& explanation,
+                                   const Clocks& clocks,
+                                   const JobNames& names = {});
 
 }  // namespace gflow::cli

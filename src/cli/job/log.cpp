@@ -159,7 +159,7 @@ Result<void> print_log(Context& context, const api::JobView& job, const LogWish&
 
 Result<int> run_log(const Invocation& invocation, Context& context) {
   const LogWish wish = GF_TRY(read_wish(invocation));
-  const JobId id = GF_TRY(resolve_job(invocation.words.front(), newest_of(context.daemon())));
+  const JobId id = GF_TRY(resolve_job(invocation.words.front(), context.daemon()));
   if (context.is_remote() && !invocation.has("path")) {
     GF_CHECK(print_remote_log(context, id, wish));
     return 0;

@@ -11,7 +11,7 @@ namespace gflow::cli {
 Result<int> print_jobs(const Invocation& invocation,
                        Context& context,
                        const std::function<Result<std::string>(JobId)>& shown) {
-  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
   int worst = 0;
   bool first = true;
   for (const JobId id : jobs) {

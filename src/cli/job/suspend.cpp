@@ -13,7 +13,7 @@ namespace gflow::cli {
 namespace {
 
 Result<int> run_suspend(const Invocation& invocation, Context& context) {
-  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
   const Act suspend{[&](const std::vector<JobId>& ids) {
     return context.daemon().act("suspend", {.jobs = ids, .signal = 0, .at = {}});
   }};
@@ -26,7 +26,7 @@ Result<int> run_suspend(const Invocation& invocation, Context& context) {
 }
 
 Result<int> run_resume(const Invocation& invocation, Context& context) {
-  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
   const Act resume{[&](const std::vector<JobId>& ids) {
     return context.daemon().act("resume", {.jobs = ids, .signal = 0, .at = {}});
   }};

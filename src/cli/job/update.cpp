@@ -239,7 +239,7 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
   if (changes.empty() && !asks_otherwise) {
     return fail(Code::Usage, tr("nothing to change; give an option such as --priority 50"));
   }
-  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
   const GpuResources resources = GF_TRY(context.gpu_config()).resources;
   const Act update{[&](const std::vector<JobId>& ids) -> Result<std::vector<JobId>> {
     api::UpdateRequest one{ids, changes};

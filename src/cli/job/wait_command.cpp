@@ -27,7 +27,7 @@ Result<std::chrono::milliseconds> parse_timeout(const std::string& text) {
 Result<int> run_wait(const Invocation& invocation, Context& context) {
   std::optional<std::chrono::milliseconds> most;
   if (invocation.has("timeout")) most = GF_TRY(parse_timeout(invocation.get("timeout")));
-  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
   const auto ended = GF_TRY(wait_for(context, jobs, most));
   for (const api::JobView& job : ended) {
     if (context.json) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 
 #include "api/explanation.h"
@@ -7,6 +8,7 @@
 #include "cli/job/job_text.h"
 #include "cli/job/print_jobs.h"
 #include "cli/job/subcommands.h"
+#include "cli/selection.h"
 #include "command/context.h"
 #include "command/wrap.h"
 #include "os/clock.h"
@@ -14,6 +16,24 @@
 namespace gflow::cli {
 
 namespace {
+
+/// What the jobs are called that it names, in a cluster; none elsewhere.
+Result<JobNames> names_in(const api::Explanation& explanation, Context& context) {
+  JobNames names;
+  if (!GF_TRY(context.daemon().name_space())) return names;
+  JobQuery query{.jobs = {explanation.job.id}, .fields = {"spec.name", "user"}};
+  for (const api::BlockerView& blocker : explanation.job.blockers) {
+    for (const blocker::Holder& holder : blocker.holders) query.jobs.push_back(holder.job);
+    query.jobs.insert(query.jobs.end(), blocker.jobs.begin(), blocker.jobs.end());
+  }
+  std::ranges::sort(query.jobs);
+  const auto repeated = std::ranges::unique(query.jobs);
+  query.jobs.erase(repeated.begin(), repeated.end());
+  for (const api::JobView& job : GF_TRY(fetch_jobs(context.daemon(), query)).jobs) {
+    names.emplace(job.id, job.spec.user.name + "/" + job.spec.name);
+  }
+  return names;
+}
 
 Result<int> run_why(const Invocation& invocation, Context& context) {
   return print_jobs(invocation, context, [&context](JobId id) -> Result<std::string> {
@@ -23,7 +43,9 @@ Result<int> run_why(const Invocation& invocation, Context& context) {
       std::string& name = explanation.job.spec.name;
       name = cut_middle(name, context.columns / 2);
     }
-    return fit_lines(why_text(explanation, {os::now().wall, os::utc_offset}), context.columns);
+    const JobNames names = GF_TRY(names_in(explanation, context));
+    return fit_lines(why_text(explanation, {os::now().wall, os::utc_offset}, names),
+                     context.columns);
   });
 }
 

@@ -19,8 +19,13 @@ std::string moment(WallTime time, const Clocks& clocks) {
   return moment_text(time, clocks.now, clocks.zone);
 }
 
-std::string holder_line(const blocker::Holder& holder, const Clocks& clocks) {
-  std::string out = tr_format("job {} of {}", holder.job.value, printable(holder.user));
+std::string holder_line(const blocker::Holder& holder,
+                        const Clocks& clocks,
+                        const JobNames& names) {
+  const auto name = names.find(holder.job);
+  std::string out = name == names.end()
+                        ? tr_format("job {} of {}", holder.job.value, printable(holder.user))
+                        : tr_format("pod {}", printable(name->second));
   if (!holder.gpus.empty()) out += tr_format(" has GPU {}", fmt::join(holder.gpus, ","));
   return out + (holder.ends ? tr_format(", ends at the latest {}", moment(*holder.ends, clocks))
                             : tr(", has no time limit"));
@@ -50,13 +55,17 @@ std::string unusable_lines(const blocker::Unusable& device) {
   return out;
 }
 
-std::string details(const api::BlockerView& blocker, const Clocks& clocks) {
+std::string details(const api::BlockerView& blocker, const Clocks& clocks, const JobNames& names) {
   std::string out;
   for (const blocker::Holder& holder : blocker.holders) {
-    out += fmt::format("       {}\n", holder_line(holder, clocks));
+    out += fmt::format("       {}\n", holder_line(holder, clocks, names));
   }
   for (const blocker::Unusable& device : blocker.unusable) out += unusable_lines(device);
-  if (blocker.at && !blocker.jobs.empty()) {
+  if (blocker.jobs.empty()) return out;
+  const auto name = names.find(blocker.jobs.front());
+  if (name != names.end()) {
+    out += tr_format("       pod {} is ahead of it\n", printable(name->second));
+  } else if (blocker.at) {
     out += tr_format(
         "       job {} should start {}\n", blocker.jobs.front().value, moment(*blocker.at, clocks));
   }
@@ -71,8 +80,15 @@ std::string headline(const api::BlockerView& blocker, const Clocks& clocks) {
   return printable(blocker.text);
 }
 
-std::string instead(const api::JobView& job) {
-  const std::string name = tr_format("Job {} ({})", job.id.value, job_name_text(job.spec));
+/// "Job 42 (train)", "Pod default/train".
+std::string title(const api::JobView& job, const JobNames& names) {
+  const auto name = names.find(job.id);
+  if (name != names.end()) return tr_format("Pod {}", printable(name->second));
+  return tr_format("Job {} ({})", job.id.value, job_name_text(job.spec));
+}
+
+std::string instead(const api::JobView& job, const JobNames& names) {
+  const std::string name = title(job, names);
   if (job.outcome)
     return tr_format("{} is not waiting, it has ended: {}.\n", name, ended_text(job));
   if (job.status == Status::Starting) {
@@ -95,7 +111,9 @@ std::string suggestions_text(const std::string& heading,
 
 }  // namespace
 
-std::string blocked_by_text(const std::vector<api::BlockerView>& blockers, const Clocks& clocks) {
+std::string blocked_by_text(const std::vector<api::BlockerView>& blockers,
+                            const Clocks& clocks,
+                            const JobNames& names) {
   std::string out = tr("\nBlocked by:\n");
   for (std::size_t i = 0; i < blockers.size(); ++i) {
     const api::BlockerView& blocker = blockers[i];
@@ -108,7 +126,7 @@ std::string blocked_by_text(const std::vector<api::BlockerView>& blockers, const
                       *blocker.need,
                       *blocker.available);
     }
-    out += details(blocker, clocks);
+    out += details(blocker, clocks, names);
   }
   return out;
 }
@@ -124,23 +142,26 @@ std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
   return tr_format("\nExpected start: {}, from the time limits of the running jobs.\n", at);
 }
 
-std::string why_text(const api::Explanation& explanation, const Clocks& clocks) {
+std::string why_text(const api::Explanation& explanation,
+                     const Clocks& clocks,
+                     const JobNames& names) {
   const api::JobView& job = explanation.job;
   if (job.status == Status::Suspended) {
     const std::string out = tr_format(
         "Job {} ({}) is suspended and keeps its memory.\n", job.id.value, job_name_text(job.spec));
     if (job.blockers.empty()) return out;
-    return out + blocked_by_text(job.blockers, clocks) +
+    return out + blocked_by_text(job.blockers, clocks, names) +
            suggestions_text(tr("What would continue it:"), explanation.suggestions);
   }
-  if (!is_pending(job.status)) return instead(job);
-  std::string out = tr_format("Job {} ({}) has been waiting since {}.\n",
-                              job.id.value,
-                              job_name_text(job.spec),
-                              moment(job.submitted, clocks));
+  if (!is_pending(job.status)) return instead(job, names);
+  std::string out = tr_format(
+      "{} has been waiting since {}.\n", title(job, names), moment(job.submitted, clocks));
   if (job.blockers.empty())
     return out + tr("\nNothing blocks it: it starts in the next scheduling pass.\n");
-  out += blocked_by_text(job.blockers, clocks);
+  out += blocked_by_text(job.blockers, clocks, names);
+  if (explanation.told) {
+    out += tr_format("\nThe scheduler of the cluster says: {}\n", printable(*explanation.told));
+  }
   out += expected_start_text(explanation.expected_start, clocks);
   return out + suggestions_text(tr("What would start it sooner:"), explanation.suggestions);
 }

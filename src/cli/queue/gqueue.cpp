@@ -148,7 +148,7 @@ Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   query.group = GF_TRY(selected_by(invocation, "group"));
   if (invocation.has("jobs")) {
     const std::vector<std::string> words = {invocation.get("jobs")};
-    query.jobs = GF_TRY(resolve_jobs(words, newest_of(context.daemon())));
+    query.jobs = GF_TRY(resolve_jobs(words, context.daemon()));
   }
   if (invocation.has("since")) {
     query.submitted_since =

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/change_feed.h"
+#include "server/change_feed.h"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
-namespace gflow::daemon {
+namespace gflow::server {
 
 void ChangeFeed::record(std::uint64_t revision, const std::set<JobId>& jobs) {
   if (revision == revision_ && jobs.empty()) return;
@@ -56,4 +56,4 @@ void ChangeFeed::wake(Waiters::iterator waiter) {
   waiters_->erase(waiter);
 }
 
-}  // namespace gflow::daemon
+}  // namespace gflow::server

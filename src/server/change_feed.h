@@ -14,7 +14,7 @@
 
 #include "core/job.h"
 
-namespace gflow::daemon {
+namespace gflow::server {
 
 /// Those who wait for news of the state. Remembers the latest changes, so that one that came
 /// between a listing and the wait for the next is not missed. Runs on the loop's thread.
@@ -59,4 +59,4 @@ class ChangeFeed {
   std::uint64_t next_ = 0;
 };
 
-}  // namespace gflow::daemon
+}  // namespace gflow::server

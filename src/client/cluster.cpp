@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cluster.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/text.h"
+#include "base/translate.h"
+#include "os/descriptor.h"
+#include "os/file.h"
+#include "os/paths.h"
+
+namespace gflow::client {
+namespace {
+
+constexpr std::string_view kClusterServer = "kube";
+constexpr std::size_t kLongestLine = 64 * 1024;
+
+/// "5 TEXT": a code and what is wrong.
+Error error_of(std::string_view text) {
+  const std::size_t space = text.find(' ');
+  const auto code = parse_number(text.substr(0, space));
+  const std::string_view message = space == std::string_view::npos ? "" : text.substr(space + 1);
+  const bool is_code = code && *code >= static_cast<std::uint64_t>(Code::Failure) &&
+                       *code <= static_cast<std::uint64_t>(Code::KeyReused);
+  return {is_code ? static_cast<Code>(*code) : Code::Failure, std::string(message)};
+}
+
+}  // namespace
+
+bool is_cluster(std::string_view server) {
+  if (!server.starts_with(kClusterServer)) return false;
+  server.remove_prefix(kClusterServer.size());
+  return server.empty() || server.front() == ':';
+}
+
+Cluster::~Cluster() {
+  if (!child_.process.valid()) return;
+  child_.channel = os::Fd();
+  constexpr int kMost = 2000;
+  pollfd ended{child_.process.get(), POLLIN, 0};
+  (void)::poll(&ended, 1, kMost);
+  (void)os::reap(child_);
+}
+
+Result<os::Fd> Cluster::connect(const Silence& silence) {
+  const std::lock_guard lock(mutex_);
+  GF_CHECK(start(silence));
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return os::errno_error("socketpair");
+  }
+  os::Fd ours(ends[0]);
+  const os::Fd theirs(ends[1]);
+  if (::fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) return os::errno_error("fcntl");
+  GF_CHECK(os::send_descriptor(child_.channel.get(), theirs.get()));
+  return ours;
+}
+
+Result<std::string> Cluster::name_space(const Silence& silence) {
+  const std::lock_guard lock(mutex_);
+  GF_CHECK(start(silence));
+  return name_space_;
+}
+
+Result<void> Cluster::start(const Silence& silence) {
+  if (is_ready_) return {};
+  std::vector<std::string> argv = {GF_TRY(os::helper_program("gflow-kube")), "serve", "--channel"};
+  if (server_.size() > kClusterServer.size()) {
+    argv.insert(argv.end(), {"--context", server_.substr(kClusterServer.size() + 1)});
+  }
+  child_ = GF_TRY(os::start_child({.argv = std::move(argv), .environment = {}}));
+  GF_CHECK(wait_until_ready(silence));
+  is_ready_ = true;
+  return {};
+}
+
+/// Its lines are "waits TEXT", as often as it likes, and at last "ok NAMESPACE" or "error CODE
+/// TEXT".
+Result<void> Cluster::wait_until_ready(const Silence& silence) {
+  std::string waits = tr("gflow-kube does not answer");
+  std::chrono::milliseconds most = silence.usual;
+  bool is_told = false;
+  while (true) {
+    auto said = line(most);
+    if (!said && said.error().code == Code::Timeout && !is_told) {
+      is_told = true;
+      if (silence.tell) silence.tell(waits);
+      most = silence.most;
+      continue;
+    }
+    if (!said && said.error().code == Code::Timeout) return fail(Code::Timeout, waits);
+    if (!said) return std::unexpected(said.error());
+    const std::size_t space = said->find(' ');
+    const std::string_view word = std::string_view(*said).substr(0, space);
+    const std::string rest = space == std::string::npos ? "" : said->substr(space + 1);
+    if (word == "error") return std::unexpected(error_of(rest));
+    if (word == "waits") waits = rest;
+    if (word != "ok") continue;
+    name_space_ = rest;
+    return {};
+  }
+}
+
+/// The next one, and no byte more.
+Result<std::string> Cluster::line(std::chrono::milliseconds most) {
+  std::string line;
+  while (line.size() < kLongestLine) {
+    pollfd wanted{child_.channel.get(), POLLIN, 0};
+    if (::poll(&wanted, 1, static_cast<int>(most.count())) == 0) {
+      return fail(Code::Timeout, tr("no answer in time"));
+    }
+    char c = 0;
+    const ssize_t got = ::recv(child_.channel.get(), &c, 1, 0);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) break;
+    if (c == '\n') return line;
+    line += c;
+  }
+  return fail(Code::Unreachable, tr("gflow-kube ended before it had read the cluster"));
+}
+
+}  // namespace gflow::client

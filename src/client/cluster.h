@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "client/http_exchange.h"
+#include "os/child.h"
+
+namespace gflow::client {
+
+/// Whether that stands for a Kubernetes cluster in place of the path of a socket: "kube", which is
+/// the one kubectl would ask, or "kube:CONTEXT".
+[[nodiscard]] bool is_cluster(std::string_view server);
+
+/// A Kubernetes cluster, read by a program with the rights of this user: `gflow-kube serve`, which
+/// answers as gflowd does. Started when it is first asked, for all that is asked after, and ended
+/// with this. Any thread.
+class Cluster {
+ public:
+  /// REQUIRES: is_cluster(server).
+  explicit Cluster(std::string server) : server_(std::move(server)) {}
+  /// Waits for the program's end.
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  /// A connection to it, once it has read the cluster; what it waits for is told as
+  /// Silence::tell. Errors: what keeps it from reading; Unreachable and Timeout.
+  [[nodiscard]] Result<os::Fd> connect(const Silence& silence);
+  /// The namespace of what is named without one. Errors: as of connect().
+  [[nodiscard]] Result<std::string> name_space(const Silence& silence);
+  [[nodiscard]] const std::string& server() const { return server_; }
+
+ private:
+  [[nodiscard]] Result<void> start(const Silence& silence);
+  [[nodiscard]] Result<void> wait_until_ready(const Silence& silence);
+  [[nodiscard]] Result<std::string> line(std::chrono::milliseconds most);
+
+  const std::string server_;
+  std::mutex mutex_;
+  os::Child child_;
+  bool is_ready_ = false;
+  std::string name_space_;
+};
+
+}  // namespace gflow::client

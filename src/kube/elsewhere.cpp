@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/elsewhere.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/translate.h"
+
+namespace gflow::kube {
+namespace {
+
+/// What begins so is done by something else.
+struct Elsewhere {
+  std::string_view method;
+  std::string_view path;
+  std::string_view text;
+};
+
+constexpr std::string_view kMade = tr_later(
+    "pods are made with 'kubectl apply -f FILE', and gflow-kube schedules those with "
+    "schedulerName: gflow (docs/cluster.md)");
+constexpr std::string_view kEnded =
+    tr_later("a pod is ended with 'kubectl delete pod NAME -n NAMESPACE'");
+constexpr std::string_view kHistory = tr_later(
+    "of pods that ended a cluster keeps no history: 'kubectl get pods -A' shows those "
+    "that are still there");
+
+/// The first that fits.
+constexpr auto kElsewhere = std::to_array<Elsewhere>({
+    {"POST", "/api/v1/jobs/cancel", kEnded},
+    {"DELETE", "/api/v1/jobs/", kEnded},
+    {"POST", "/api/v1/jobs/check", kMade},
+    {"POST",
+     "/api/v1/jobs/",
+     tr_later(
+         "pods are not held, suspended or sent signals: 'kubectl delete pod NAME -n NAMESPACE' "
+         "ends one, 'kubectl edit pod NAME -n NAMESPACE' changes one")},
+    {"POST", "/api/v1/jobs", kMade},
+    {"PATCH",
+     "/api/v1/jobs",
+     tr_later("a pod is changed with 'kubectl edit pod NAME -n NAMESPACE', as far as Kubernetes "
+              "lets it be")},
+    {"GET",
+     "/api/v1/jobs/{id}/log",
+     tr_later("what a pod wrote is shown by 'kubectl logs NAME -n NAMESPACE'")},
+    {"GET", "/api/v1/statistics", kHistory},
+    {"POST",
+     "/api/v1/drain",
+     tr_later("nodes are closed with 'kubectl cordon NODE' and opened with 'kubectl uncordon "
+              "NODE'")},
+    {"POST",
+     "/api/v1/daemon",
+     tr_later("the scheduler of a cluster is a Deployment: 'kubectl "
+              "-n gflow-system get deployment gflow-kube'")},
+    {"",
+     "/api/v1/tokens",
+     tr_later("who may see a cluster is said by its rights: "
+              "packaging/kubernetes/rbac-viewer.yaml")},
+    {"GET",
+     "/api/v1/events",
+     tr_later("what happens to pods is shown by 'kubectl get events -A "
+              "--watch'")},
+    {"GET",
+     "/metrics",
+     tr_later("the metrics are those of the scheduler: 'gflow-kube --listen "
+              "ADDRESS:PORT'")},
+    {"", "/api/v1/gpu/allocat", kMade},
+    {"POST", "/api/v1/gpu/setup-", kMade},
+    {"DELETE", "/api/v1/gpu/", kEnded},
+});
+
+}  // namespace
+
+Result<void> only_shows(const server::Route& route) {
+  for (const Elsewhere& one : kElsewhere) {
+    const bool is_its =
+        (one.method.empty() || one.method == route.method) && route.pattern.starts_with(one.path);
+    if (is_its) return fail(Code::Usage, tr_format("gflow only reads a cluster: {}", tr(one.text)));
+  }
+  return {};
+}
+
+}  // namespace gflow::kube

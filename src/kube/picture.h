@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/time.h"
+#include "engine/state.h"
+#include "kube/objects.h"
+
+namespace gflow::kube {
+
+/// What was read of a cluster.
+struct ClusterFacts {
+  std::string scheduler = "gflow";    ///< schedulerName of the pods that are shown
+  std::map<std::string, Node> nodes;  ///< by uid
+  std::map<std::string, Pod> pods;    ///< by uid; of other schedulers, too
+  engine::GpuQuota quota;
+};
+
+/// A cluster as a State that shows it: pods are jobs (name: the pod, user: its namespace), nodes
+/// are nodes. Nothing is decided in it; what waits in the cluster waits there.
+struct Picture {
+  engine::State state;
+  std::map<JobId, std::string> told;  ///< what the scheduler wrote of why it waits
+};
+
+/// What a scheduler that was told the same would begin with, but for what only shows: a pod that is
+/// not looked at (it has gates, or asks for what cannot be judged) is a job on hold, which says so;
+/// a node that takes no pods is drained. CPUs are whole: a pod that waits for a part of one is
+/// shown with one, and what runs on a node takes as many as all of it together.
+[[nodiscard]] Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision);
+
+}  // namespace gflow::kube

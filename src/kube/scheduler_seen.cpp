@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/scheduler.h"
+
+/// What it knows, for who shows it.
+namespace gflow::kube {
+
+std::vector<Scheduler::Seen> Scheduler::seen() const {
+  std::vector<Seen> all;
+  for (const auto& [uid, entry] : pods_) {
+    if (!is_mine(entry.pod)) continue;
+    all.push_back({&entry.pod, entry.job.is_set() ? state_.find(entry.job) : nullptr});
+  }
+  return all;
+}
+
+std::vector<Machine> Scheduler::machines() {
+  std::vector<Machine> all;
+  for (auto& [name, node] : nodes_) {
+    count_extras(node);
+    all.push_back(machine_of(node));
+  }
+  return all;
+}
+
+}  // namespace gflow::kube

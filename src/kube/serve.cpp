@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/serve.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "base/text.h"
+#include "base/translate.h"
+#include "kube/cluster_reader.h"
+#include "kube/fields.h"
+#include "kube/follower.h"
+#include "kube/limits.h"
+#include "kube/voice.h"
+#include "os/descriptor.h"
+#include "server/http_server.h"
+
+namespace gflow::kube {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr int kChannel = STDIN_FILENO;
+
+/// A kind of objects, as it is asked for.
+struct Kind {
+  const char* name;  ///< for people
+  std::string path;
+  std::string selector;
+  int page = 500;
+};
+
+/// Reads a cluster on threads of their own, and answers on this one.
+class Serving {
+ public:
+  Serving(const ServeOptions& options, const Access& access, const Voice& voice, std::ostream& out)
+      : options_(options),
+        access_(access),
+        credentials_(access_),
+        voice_(voice),
+        out_(out),
+        channel_(io_),
+        signals_(io_),
+        reader_(io_, {options.name, fmt::format("{} ({})", access.url(), access.source)}) {}
+
+  Result<void> run() {
+    std::vector<Kind> kinds = GF_TRY(readable_kinds());
+    watch_signals();
+    if (options_.has_channel) watch_channel();
+    to_come_ = kinds.size();
+    for (Kind& kind : kinds) follow(std::move(kind));
+    io_.run();
+    followers_.clear();
+    server_.reset();
+    return end_;
+  }
+
+ private:
+  [[nodiscard]] Kind limits_kind() const {
+    return {"limits",
+            fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
+            "&fieldSelector=metadata.name%3D" + limits_name_of(options_.name),
+            1};
+  }
+
+  /// Asked for one of each first: what cannot be read at all is not waited for. Limits are an
+  /// extra.
+  Result<std::vector<Kind>> readable_kinds() {
+    voice_.waits(tr_format("asking {}", access_.url()));
+    Api api(access_, credentials_);
+    std::vector<Kind> kinds = {{"nodes", "/api/v1/nodes", ""},
+                               {"pods", "/api/v1/pods", std::string(kNotEnded)}};
+    for (const Kind& kind : kinds) GF_CHECK(try_kind(api, kind));
+    Kind limits = limits_kind();
+    if (auto can = try_kind(api, limits)) {
+      kinds.push_back(std::move(limits));
+    } else {
+      reader_.trouble(limits.name, can.error().message);
+    }
+    return kinds;
+  }
+
+  Result<void> try_kind(Api& api, const Kind& kind) {
+    const auto answer = api.ask({.path = fmt::format("{}?limit=1{}", kind.path, kind.selector)});
+    if (!answer) return std::unexpected(answer.error());
+    if (answer->is_ok()) return {};
+    const Error error = error_of(*answer, fmt::format("list {}", kind.name));
+    constexpr int kForbidden = 403;
+    if (answer->status != kForbidden) return std::unexpected(error);
+    return fail(Code::Permission,
+                tr_format("{}. Who looks at a cluster needs the ClusterRole gflow-viewer of "
+                          "packaging/kubernetes/rbac-viewer.yaml: an administrator grants it with "
+                          "'kubectl create clusterrolebinding NAME --clusterrole gflow-viewer "
+                          "--user USER'",
+                          error.message));
+  }
+
+  void follow(Kind kind) {
+    Listener listener;
+    const std::string name = kind.name;
+    listener.put = putter(name);
+    listener.gone = [this, name](const std::string& uid) {
+      on_loop([this, name, uid] {
+        if (name == "nodes") reader_.node_gone(uid);
+        if (name == "pods") reader_.pod_gone(uid);
+        if (name == "limits" && uid == limits_uid_) take_limits({});
+      });
+    };
+    listener.synced = [this] { on_loop([this] { synced(); }); };
+    listener.trouble = [this, name](const std::string& what) {
+      on_loop([this, name, what] { trouble(name, what); });
+    };
+    listener.restarts = [](WatchEnd) {};
+    listener.listed = [this, name](std::size_t count) {
+      voice_.waits(tr_format("reading {}: {} {} by now", access_.url(), count, name));
+    };
+    followers_.push_back(std::make_unique<Follower>(
+        access_,
+        credentials_,
+        Followed{std::move(kind.path), std::move(kind.selector), kind.page},
+        std::move(listener)));
+  }
+
+  std::function<void(const nlohmann::json&)> putter(const std::string& name) {
+    if (name == "nodes") {
+      return [this](const nlohmann::json& object) {
+        on_loop([this, node = node_of(object)]() mutable {
+          reader_.trouble("nodes", "");
+          reader_.put(std::move(node));
+        });
+      };
+    }
+    if (name == "pods") {
+      return [this](const nlohmann::json& object) {
+        on_loop([this, pod = pod_of(object)]() mutable {
+          reader_.trouble("pods", "");
+          reader_.put(std::move(pod));
+        });
+      };
+    }
+    return
+        [this](const nlohmann::json& object) { on_loop([this, object] { take_limits(object); }); };
+  }
+
+  template <typename Work>
+  void on_loop(Work work) {
+    asio::post(io_, std::move(work));
+  }
+
+  void take_limits(const nlohmann::json& config_map) {
+    limits_uid_ = text(part(config_map, "metadata"), "uid");
+    Limits limits = limits_of(config_map, reader_.facts().quota);
+    reader_.trouble("limits", join(limits.mistakes, "; "));
+    reader_.limit(std::move(limits.quota));
+  }
+
+  /// Before all is read nothing is answered that could be wrong.
+  void trouble(const std::string& kind, const std::string& what) {
+    if (to_come_ == 0) return reader_.trouble(kind, what);
+    end(fail(Code::Unreachable, what));
+  }
+
+  void synced() {
+    if (--to_come_ > 0) return;
+    reader_.begin();
+    if (auto listens = listen(); !listens) return end(std::move(listens));
+    voice_.ready(access_.name_space.empty() ? "default" : access_.name_space);
+  }
+
+  Result<void> listen() {
+    server::HttpServer::Options options;
+    options.own_uid = ::geteuid();
+    options.loopback = options_.loopback;
+    server_ = GF_TRY(server::HttpServer::listen(io_, std::move(options), reader_));
+    if (!server_->listen_trouble().empty()) {
+      return fail(Code::Failure, server_->listen_trouble());
+    }
+    const auto at = server_->loopback();
+    if (!at) return {};
+    const std::string url = "http://" + to_text(*at);
+    reader_.listens_at(url);
+    out_ << tr_format("{} is answered about at {}, to this user", access_.url(), url) << std::endl;
+    return {};
+  }
+
+  /// Once it is told that all is ready, a connection each; its end is ours.
+  void watch_channel() {
+    error_code error;
+    channel_.assign(kChannel, error);
+    if (error) return end(fail(Code::Failure, "stdin: " + error.message()));
+    await_connection();
+  }
+  void await_connection() {
+    channel_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
+      if (error) return;
+      auto connection = os::receive_descriptor(kChannel);
+      if (!connection) return end({});
+      if (connection->valid() && server_) server_->welcome(std::move(*connection));
+      await_connection();
+    });
+  }
+
+  void watch_signals() {
+    for (const int number : {SIGTERM, SIGINT}) {
+      error_code ignored;  // one that cannot be watched keeps its default action
+      signals_.add(number, ignored);
+    }
+    signals_.async_wait([this](const error_code& error, int) {
+      if (!error) end({});
+    });
+  }
+
+  void end(Result<void> how) {
+    end_ = std::move(how);
+    io_.stop();
+  }
+
+  const ServeOptions& options_;
+  const Access& access_;
+  Credentials credentials_;
+  const Voice& voice_;
+  std::ostream& out_;
+  asio::io_context io_{1};
+  asio::posix::stream_descriptor channel_;
+  asio::signal_set signals_;
+  ClusterReader reader_;
+  std::unique_ptr<server::HttpServer> server_;
+  std::vector<std::unique_ptr<Follower>> followers_;
+  std::size_t to_come_ = 0;  ///< first lists
+  std::string limits_uid_;   ///< of the ConfigMap that is there; "" if none is
+  Result<void> end_;
+};
+
+}  // namespace
+
+Result<void> serve_api(const ServeOptions& options, std::ostream& out) {
+  const Voice voice(options.has_channel ? kChannel : -1);
+  const auto serve = [&]() -> Result<void> {
+    const Access access = GF_TRY(find_access(options.access));
+    return Serving(options, access, voice, out).run();
+  };
+  auto served = serve();
+  if (!served) voice.error(served.error());
+  return served;
+}
+
+}  // namespace gflow::kube
