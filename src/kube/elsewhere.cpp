@@ -65,7 +65,8 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
      "/metrics",
      tr_later("the metrics are those of the scheduler: 'gflow-kube --listen "
               "ADDRESS:PORT'")},
-    {"", "/api/v1/gpu/allocat", kMade},
+    {"", "/api/v1/gpu/allocate", kMade},
+    {"", "/api/v1/gpu/allocations", kMade},
     {"POST", "/api/v1/gpu/setup-", kMade},
     {"DELETE", "/api/v1/gpu/", kEnded},
 });

@@ -179,7 +179,13 @@ Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision) {
   Scheduler scheduler(facts.scheduler, {});
   scheduler.limit(facts.quota);
   for (const auto& [uid, node] : facts.nodes) scheduler.put(node);
-  for (const auto& [uid, pod] : facts.pods) scheduler.put(pod);
+  for (const auto& [uid, pod] : facts.pods) {
+    // A PodGroup would say with how many it starts; the scheduler tells whoever waits for that.
+    if (pod.gang && pod.gang->name.source != GangSource::Pods) {
+      scheduler.put(PodGroup{uid, pod.gang->name, 1});
+    }
+    scheduler.put(pod);
+  }
   scheduler.begin(now);
   return PictureMaker(facts, scheduler, now).paint(revision);
 }

@@ -168,6 +168,16 @@ TEST(Picture, ShowsAPodThatDoesNotSayWhatItHas) {
   EXPECT_EQ(cluster.picture.state.totals().gpus_free, 1);
 }
 
+/// Who starts together is not known to whoever does not read PodGroups: the scheduler says it.
+TEST(Picture, ShowsPodsOfGangsAsTheyWait) {
+  Scene cluster;
+  cluster.pod("a", "1").gang = {{GangSource::Volcano, "default", "g"}, 0};
+  cluster.pod("b", "1").gang = {{GangSource::Pods, "default", "h"}, 3};
+  cluster.draw();
+  EXPECT_EQ(status_of(cluster.job("a")), Status::Queued);
+  EXPECT_EQ(status_of(cluster.job("b")), Status::Queued);
+}
+
 TEST(Picture, KnowsTheLimitOfANamespace) {
   Scene cluster;
   cluster.facts.quota.per_user = 1;

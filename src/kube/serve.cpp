@@ -35,12 +35,12 @@ using boost::system::error_code;
 
 constexpr int kChannel = STDIN_FILENO;
 
-/// A kind of objects, as it is asked for.
+/// A kind of objects: how it is asked for, and who is told of it.
 struct Kind {
-  const char* name;  ///< for people
-  std::string path;
-  std::string selector;
-  int page = 500;
+  std::string name;  ///< for people
+  Followed followed;
+  std::function<void(const nlohmann::json&)> put;    ///< by the thread that follows it
+  std::function<void(const std::string& uid)> gone;  ///< by the loop's
 };
 
 /// Reads a cluster on threads of their own, and answers on this one.
@@ -69,11 +69,45 @@ class Serving {
   }
 
  private:
-  [[nodiscard]] Kind limits_kind() const {
-    return {"limits",
-            fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
-            "&fieldSelector=metadata.name%3D" + limits_name_of(options_.name),
-            1};
+  [[nodiscard]] Kind nodes() {
+    return {.name = "nodes",
+            .followed = {"/api/v1/nodes", ""},
+            .put =
+                [this](const nlohmann::json& object) {
+                  on_loop([this, node = node_of(object)]() mutable {
+                    reader_.trouble("nodes", "");
+                    reader_.put(std::move(node));
+                  });
+                },
+            .gone = [this](const std::string& uid) { reader_.node_gone(uid); }};
+  }
+
+  [[nodiscard]] Kind pods() {
+    return {.name = "pods",
+            .followed = {"/api/v1/pods", std::string(kNotEnded)},
+            .put =
+                [this](const nlohmann::json& object) {
+                  on_loop([this, pod = pod_of(object)]() mutable {
+                    reader_.trouble("pods", "");
+                    reader_.put(std::move(pod));
+                  });
+                },
+            .gone = [this](const std::string& uid) { reader_.pod_gone(uid); }};
+  }
+
+  [[nodiscard]] Kind limits() {
+    return {.name = "limits",
+            .followed = {fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
+                         "&fieldSelector=metadata.name%3D" + limits_name_of(options_.name),
+                         1},
+            .put =
+                [this](const nlohmann::json& object) {
+                  on_loop([this, object] { take_limits(object); });
+                },
+            .gone =
+                [this](const std::string& uid) {
+                  if (uid == limits_uid_) take_limits({});  // another has its name otherwise
+                }};
   }
 
   /// Asked for one of each first: what cannot be read at all is not waited for. Limits are an
@@ -81,20 +115,20 @@ class Serving {
   Result<std::vector<Kind>> readable_kinds() {
     voice_.waits(tr_format("asking {}", access_.url()));
     Api api(access_, credentials_);
-    std::vector<Kind> kinds = {{"nodes", "/api/v1/nodes", ""},
-                               {"pods", "/api/v1/pods", std::string(kNotEnded)}};
+    std::vector<Kind> kinds = {nodes(), pods()};
     for (const Kind& kind : kinds) GF_CHECK(try_kind(api, kind));
-    Kind limits = limits_kind();
-    if (auto can = try_kind(api, limits)) {
-      kinds.push_back(std::move(limits));
+    Kind extra = limits();
+    if (auto can = try_kind(api, extra)) {
+      kinds.push_back(std::move(extra));
     } else {
-      reader_.trouble(limits.name, can.error().message);
+      reader_.trouble(extra.name, can.error().message);
     }
     return kinds;
   }
 
   Result<void> try_kind(Api& api, const Kind& kind) {
-    const auto answer = api.ask({.path = fmt::format("{}?limit=1{}", kind.path, kind.selector)});
+    const auto answer =
+        api.ask({.path = fmt::format("{}?limit=1{}", kind.followed.path, kind.followed.selector)});
     if (!answer) return std::unexpected(answer.error());
     if (answer->is_ok()) return {};
     const Error error = error_of(*answer, fmt::format("list {}", kind.name));
@@ -110,49 +144,20 @@ class Serving {
 
   void follow(Kind kind) {
     Listener listener;
-    const std::string name = kind.name;
-    listener.put = putter(name);
-    listener.gone = [this, name](const std::string& uid) {
-      on_loop([this, name, uid] {
-        if (name == "nodes") reader_.node_gone(uid);
-        if (name == "pods") reader_.pod_gone(uid);
-        if (name == "limits" && uid == limits_uid_) take_limits({});
-      });
+    listener.put = std::move(kind.put);
+    listener.gone = [this, gone = std::move(kind.gone)](const std::string& uid) {
+      on_loop([gone, uid] { gone(uid); });
     };
     listener.synced = [this] { on_loop([this] { synced(); }); };
-    listener.trouble = [this, name](const std::string& what) {
+    listener.trouble = [this, name = kind.name](const std::string& what) {
       on_loop([this, name, what] { trouble(name, what); });
     };
     listener.restarts = [](WatchEnd) {};
-    listener.listed = [this, name](std::size_t count) {
+    listener.listed = [this, name = kind.name](std::size_t count) {
       voice_.waits(tr_format("reading {}: {} {} by now", access_.url(), count, name));
     };
     followers_.push_back(std::make_unique<Follower>(
-        access_,
-        credentials_,
-        Followed{std::move(kind.path), std::move(kind.selector), kind.page},
-        std::move(listener)));
-  }
-
-  std::function<void(const nlohmann::json&)> putter(const std::string& name) {
-    if (name == "nodes") {
-      return [this](const nlohmann::json& object) {
-        on_loop([this, node = node_of(object)]() mutable {
-          reader_.trouble("nodes", "");
-          reader_.put(std::move(node));
-        });
-      };
-    }
-    if (name == "pods") {
-      return [this](const nlohmann::json& object) {
-        on_loop([this, pod = pod_of(object)]() mutable {
-          reader_.trouble("pods", "");
-          reader_.put(std::move(pod));
-        });
-      };
-    }
-    return
-        [this](const nlohmann::json& object) { on_loop([this, object] { take_limits(object); }); };
+        access_, credentials_, std::move(kind.followed), std::move(listener)));
   }
 
   template <typename Work>
@@ -199,7 +204,7 @@ class Serving {
   /// Once it is told that all is ready, a connection each; its end is ours.
   void watch_channel() {
     error_code error;
-    channel_.assign(kChannel, error);
+    channel_.assign(os::duplicate(kChannel).release(), error);  // it closes what it waits for
     if (error) return end(fail(Code::Failure, "stdin: " + error.message()));
     await_connection();
   }

@@ -62,7 +62,9 @@ void add_reason(api::JobView& view,
                 const Job& job) {
   const auto* ended = std::get_if<Ended>(&job.state);
   if (ended == nullptr) {
-    if (is_blocked(job)) show(view, blockers_for(caller, service, job));
+    if (!is_blocked(job)) return;
+    show(view, blockers_for(caller, service, job));
+    if (view.reason.empty()) view.reason = service.told(job).value_or("");
     return;
   }
   view.ended = ended->at;

@@ -156,11 +156,11 @@ std::string why_text(const api::Explanation& explanation,
   if (!is_pending(job.status)) return instead(job, names);
   std::string out = tr_format(
       "{} has been waiting since {}.\n", title(job, names), moment(job.submitted, clocks));
-  if (job.blockers.empty())
-    return out + tr("\nNothing blocks it: it starts in the next scheduling pass.\n");
-  out += blocked_by_text(job.blockers, clocks, names);
+  if (!job.blockers.empty()) out += blocked_by_text(job.blockers, clocks, names);
   if (explanation.told) {
     out += tr_format("\nThe scheduler of the cluster says: {}\n", printable(*explanation.told));
+  } else if (job.blockers.empty()) {
+    return out + tr("\nNothing blocks it: it starts in the next scheduling pass.\n");
   }
   out += expected_start_text(explanation.expected_start, clocks);
   return out + suggestions_text(tr("What would start it sooner:"), explanation.suggestions);
