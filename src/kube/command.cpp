@@ -134,7 +134,7 @@ cli::Command gflow_kube_command() {
   cli::Command command{
       .name = "gflow-kube",
       .summary = tr("schedules the pods of a Kubernetes cluster that ask for it"),
-      .usage = {"[options]"},
+      .usage = {"[options]", "serve [options]"},
       .description = tr(
           "Puts pods whose spec.schedulerName is gflow on nodes, by the engine that gflowd has: "
           "GPUs by the annotation gflow/gpu (\"2(V100)\", \"8G,0.5\") or as nvidia.com/gpu, CPUs "

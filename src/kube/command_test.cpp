@@ -10,7 +10,10 @@ namespace gflow::kube {
 namespace {
 
 TEST(KubeCommand, HelpIsAsReviewed) {
-  cli::expect_golden("gflow-kube.help", cli::help_text(gflow_kube_command(), "gflow-kube"));
+  const cli::Command command = gflow_kube_command();
+  cli::expect_golden("gflow-kube.help", cli::help_text(command, "gflow-kube"));
+  cli::expect_golden("gflow-kube-serve.help",
+                     cli::help_text(*command.subcommand("serve"), "gflow-kube serve"));
 }
 
 }  // namespace

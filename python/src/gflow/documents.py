@@ -533,6 +533,7 @@ class Explanation(TypedDict):
     apiVersion: Literal["gflow/v1"]
     kind: Literal["Explanation"]
     job: JobView
+    told: NotRequired[str]
     expected_start: Union[ExpectedStartShown, None]
     suggestions: list[SuggestionShown]
 

@@ -34,7 +34,7 @@ api::JobView pending() {
 
 /// What `gjob why` says to one who asks.
 std::string why(const api::JobView& job, const api::Asker& asker = {}) {
-  api::Explanation explanation{job, api::expected_start(job, kNoon), {}};
+  api::Explanation explanation{.job = job, .expected_start = api::expected_start(job, kNoon)};
   explanation.suggestions = api::suggestions_for(job, asker);
   return why_text(explanation, {kNoon, seconds(0)});
 }
@@ -64,6 +64,19 @@ TEST(Why, NamesEveryBlockerHolderAndWayOut) {
             "  gjob update 42 --gpus 1             as many as are free now\n"
             "  gjob update 42 --priority 11        moves it ahead of that job\n"
             "  gjob update 42 --time-limit 1h      a job with a time limit may be backfilled\n");
+}
+
+TEST(Why, NamesPodsAndWhatTheirSchedulerSays) {
+  api::Explanation explanation{.job = pending(), .told = "0/4 nodes are available."};
+  const JobNames names = {{JobId(42), "default/ddp"}, {JobId(31), "default/a"}};
+  const auto said = [&] { return why_text(explanation, {kNoon, seconds(0)}, names); };
+  EXPECT_EQ(said(),
+            "Pod default/ddp has been waiting since 11:22 (38m ago).\n"
+            "\n"
+            "The scheduler of the cluster says: 0/4 nodes are available.\n");
+  explanation.job.blockers = {view_of(
+      blocker::Gpus{.need = 4, .available = 2, .holders = {{JobId(31), "default", {0, 1}, {}}}})};
+  EXPECT_TRUE(said().contains("       pod default/a has GPU 0,1, has no time limit\n")) << said();
 }
 
 TEST(Why, AdvisesWhatTheAskerMayDoAndWhatHelps) {
