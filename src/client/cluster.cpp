@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 #include "base/text.h"
@@ -39,13 +40,16 @@ bool is_cluster(std::string_view server) {
   return server.empty() || server.front() == ':';
 }
 
-Cluster::~Cluster() {
+Cluster::~Cluster() { end(); }
+
+void Cluster::end() {
   if (!child_.process.valid()) return;
   child_.channel = os::Fd();
   constexpr int kMost = 2000;
   pollfd ended{child_.process.get(), POLLIN, 0};
   (void)::poll(&ended, 1, kMost);
   (void)os::reap(child_);
+  child_ = {};
 }
 
 Result<os::Fd> Cluster::connect(const Silence& silence) {
@@ -75,25 +79,25 @@ Result<void> Cluster::start(const Silence& silence) {
     argv.insert(argv.end(), {"--context", server_.substr(kClusterServer.size() + 1)});
   }
   child_ = GF_TRY(os::start_child({.argv = std::move(argv), .environment = {}}));
-  GF_CHECK(wait_until_ready(silence));
-  is_ready_ = true;
-  return {};
+  auto ready = wait_until_ready(silence);
+  is_ready_ = ready.has_value();
+  if (!ready) end();
+  return ready;
 }
 
 /// Its lines are "waits TEXT", as often as it likes, and at last "ok NAMESPACE" or "error CODE
-/// TEXT".
+/// TEXT". What it waits for is told once, however much it says.
 Result<void> Cluster::wait_until_ready(const Silence& silence) {
   std::string waits = tr("gflow-kube does not answer");
-  std::chrono::milliseconds most = silence.usual;
+  const auto usual = std::chrono::steady_clock::now() + silence.usual;
   bool is_told = false;
   while (true) {
-    auto said = line(most);
-    if (!said && said.error().code == Code::Timeout && !is_told) {
-      is_told = true;
-      if (silence.tell) silence.tell(waits);
-      most = silence.most;
-      continue;
-    }
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(usual - std::chrono::steady_clock::now());
+    const bool is_late = left.count() <= 0;
+    if (is_late && !std::exchange(is_told, true) && silence.tell) silence.tell(waits);
+    auto said = line(is_late ? silence.most : left);
+    if (!said && said.error().code == Code::Timeout && !is_late) continue;
     if (!said && said.error().code == Code::Timeout) return fail(Code::Timeout, waits);
     if (!said) return std::unexpected(said.error());
     const std::size_t space = said->find(' ');

@@ -37,6 +37,7 @@ class Cluster {
 
  private:
   [[nodiscard]] Result<void> start(const Silence& silence);
+  void end();
   [[nodiscard]] Result<void> wait_until_ready(const Silence& silence);
   [[nodiscard]] Result<std::string> line(std::chrono::milliseconds most);
 

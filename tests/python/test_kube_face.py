@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -105,7 +106,7 @@ def test_numbers_stay_and_are_in_the_order_of_age(scheduled, viewer):
     until_bound(scheduled, "young")
     second = {name: job["id"] for name, job in viewer.queue().items()}
     young = second.pop("default/young")
-    assert second == first and all(number < young < 2**53 for number in first.values())
+    assert second == first and all(number >> 23 <= young >> 23 < 2**30 for number in first.values())
     created = {f"default/{name}": pod["metadata"]["creationTimestamp"] for name, pod in pods_of(scheduled).items()}
     ages = [created[name] for name, _ in sorted(first.items(), key=lambda one: one[1])]
     assert ages == sorted(ages)
@@ -222,6 +223,18 @@ def test_what_keeps_it_from_reading_is_said(kube, viewers, tmp_path):
     assert lost.returncode == 3 and "there is no context 'elsewhere'" in lost.stderr
     away = Person(kube, config=kube.kubeconfig("x", "away", server="https://127.0.0.1:1")).run("gqueue", ok=False)
     assert away.returncode == 4 and "127.0.0.1:1" in away.stderr
+
+
+def test_what_it_waits_for_is_said(kube, viewers):
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        server = f"http://127.0.0.1:{mute.getsockname()[1]}"
+        person = Person(kube, config=kube.kubeconfig("x", "mute", server=server))
+        process = subprocess.Popen([BIN / "gqueue"], env=person.env, stderr=subprocess.PIPE, text=True)
+        try:
+            assert process.stderr.readline() == f"gqueue: note: asking {server}\n"
+        finally:
+            process.kill()
+            process.wait(PATIENCE)
 
 
 def test_a_cluster_without_gflow_kube_shows_its_nodes(kube, viewer):
