@@ -154,6 +154,7 @@ class Serving {
     };
     listener.restarts = [](WatchEnd) {};
     listener.listed = [this, name = kind.name](std::size_t count) {
+      if (count == 0) return;
       voice_.waits(tr_format("reading {}: {} {} by now", access_.url(), count, name));
     };
     followers_.push_back(std::make_unique<Follower>(
