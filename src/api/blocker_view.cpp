@@ -65,6 +65,12 @@ struct Details {
     view.holders = limit.holders;
     view.at = limit.until;
   }
+  void operator()(const blocker::Gang& gang) const {
+    view.need = static_cast<std::int64_t>(gang.need);
+    if (gang.waiting >= gang.need && !gang.room) return;
+    const std::size_t there = gang.waiting < gang.need ? gang.waiting : *gang.room;
+    view.available = static_cast<std::int64_t>(there);
+  }
 };
 
 }  // namespace

@@ -115,6 +115,7 @@ struct CodeVisitor {
   std::string_view operator()(const blocker::UserLimit&) const { return tr_later("UserLimit"); }
   std::string_view operator()(const blocker::Suspended&) const { return tr_later("Suspended"); }
   std::string_view operator()(const blocker::GpuLimit&) const { return tr_later("GpuLimit"); }
+  std::string_view operator()(const blocker::Gang&) const { return tr_later("Gang"); }
 };
 
 struct TextVisitor {
@@ -254,6 +255,13 @@ struct TextVisitor {
                      share_text(b.need),
                      share_text(b.held),
                      share_text(b.limit));
+  }
+  std::string operator()(const blocker::Gang& b) const {
+    if (b.waiting < b.need) {
+      return tr_format("Gang: {} jobs start together, of which {} wait", b.need, b.waiting);
+    }
+    if (!b.room) return tr_format("Gang: {} jobs start together", b.need);
+    return tr_format("Gang: {} jobs start together, and there is room for {}", b.need, *b.room);
   }
 };
 

@@ -145,6 +145,13 @@ struct GpuLimit {
   std::optional<WallTime> until{};  ///< enough of them have ended, at their time limits; if known
   friend bool operator==(const GpuLimit&, const GpuLimit&) = default;
 };
+/// So many jobs start together, with this one: too few of them wait, or there is room for too few.
+struct Gang {
+  std::size_t need = 0;
+  std::size_t waiting = 0;
+  std::optional<std::size_t> room{};  ///< for so many, where enough wait; empty: nobody looked
+  friend bool operator==(const Gang&, const Gang&) = default;
+};
 /// An attempt was not started or was lost; the next one is made after a pause.
 struct LaunchBackoff {
   int failures = 0;  ///< in a row
@@ -172,7 +179,8 @@ using Blocker = std::variant<blocker::OnHold,
                              blocker::LaunchBackoff,
                              blocker::UserLimit,
                              blocker::Suspended,
-                             blocker::GpuLimit>;
+                             blocker::GpuLimit,
+                             blocker::Gang>;
 
 /// Which kind of Blocker, in the order of its alternatives.
 enum class BlockerKind {
@@ -194,6 +202,7 @@ enum class BlockerKind {
   UserLimit,
   Suspended,
   GpuLimit,
+  Gang,
 };
 inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlockerKinds = {
     "hold",
@@ -213,7 +222,8 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlo
     "launch_backoff",
     "user_limit",
     "suspended",
-    "gpu_limit"};
+    "gpu_limit",
+    "gang"};
 [[nodiscard]] constexpr BlockerKind blocker_kind(const Blocker& blocker) {
   return static_cast<BlockerKind>(blocker.index());
 }

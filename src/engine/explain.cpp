@@ -303,16 +303,23 @@ std::optional<WallTime> given_back_at(std::vector<std::pair<WallTime, std::int64
 }
 
 /// Its user's jobs that hold GPUs, and when enough of them have ended at their time limits.
-blocker::GpuLimit explain_gpu_limit(
-    const Index& index, const JobSpec& spec, std::int64_t held, Share limit, Now now) {
-  const std::int64_t need = gpu_parts_of(spec.request);
+struct GpuNeed {
+  std::uint32_t uid = 0;
+  std::int64_t parts = 0;
+  std::int64_t held = 0;  ///< by the user's jobs
+};
+blocker::GpuLimit explain_gpu_limit(const Index& index,
+                                    const GpuNeed& asked,
+                                    Share limit,
+                                    Now now) {
+  const auto& [uid, need, held] = asked;
   blocker::GpuLimit why{share_of(need), share_of(held), limit, {}, std::nullopt};
   std::vector<std::pair<WallTime, std::int64_t>> ends;
   for (const Status status : kActive.list()) {
     for (const JobId id : index.in(status)) {
       const Job& job = *index.find(id);
       const std::int64_t parts = gpu_parts_of(job.spec.request);
-      if (job.spec.user.uid != spec.user.uid || parts == 0) continue;
+      if (job.spec.user.uid != uid || parts == 0) continue;
       if (const auto end = end_on_calendar(index, job, now)) ends.emplace_back(*end, parts);
       for (Allocation& part : allocations_of(*attempt_of(job))) {
         if (why.holders.size() == kMaxHolders) break;
@@ -441,7 +448,9 @@ class PendingCount {
     }
     for (const auto& [kind, line] : lines) {
       const std::size_t jobs = line.jobs.size();
-      if (!is_looked_at) {
+      if (index_.gangs.start(shape.gang) != GangStart::Alone) {
+        of(BlockerKind::Gang) += jobs;
+      } else if (!is_looked_at) {
         reasons_.others += jobs;
       } else if (const JobSpec& spec = first_of(line); index_.is_at_user_limit(spec)) {
         of(spec.request.gpus > 0 ? BlockerKind::GpuLimit : BlockerKind::UserLimit) += jobs;
@@ -460,6 +469,20 @@ class PendingCount {
   std::size_t looks_ = 0;
 };
 
+/// Jobs of a gang wait for each other, and are at the limit of their user together.
+void explain_gang(const Index& index, const Job& job, Now now, std::vector<Blocker>& why) {
+  const Gang* gang = index.gangs.find(job.id);
+  if (gang == nullptr || gang->start() == GangStart::Alone) return;
+  const std::uint32_t uid = job.spec.user.uid;
+  if (const auto limit = index.gpu_limit(uid, {}); limit && index.is_at_limit(job)) {
+    const GpuNeed need{uid, index.parts_to_start(job), index.fair.held(uid)};
+    why.emplace_back(explain_gpu_limit(index, need, *limit, now));
+  }
+  const bool is_complete = gang->start() == GangStart::Together;
+  why.emplace_back(
+      blocker::Gang{gang->needed(), gang->waiting.size(), is_complete ? gang->room : std::nullopt});
+}
+
 void explain_user_limit(const Index& index,
                         const JobSpec& spec,
                         Now now,
@@ -474,9 +497,10 @@ Blocker user_limit_of(const Index& index, const JobSpec& spec, Now now, std::siz
   if (!limit || spec.request.gpus == 0) {
     return blocker::UserLimit{index.policy.max_unreserved_per_user};
   }
+  const std::int64_t parts = gpu_parts_of(spec.request);
   const std::int64_t held =
-      index.fair.held(spec.user.uid) + gpu_parts_of(spec.request) * static_cast<std::int64_t>(more);
-  return explain_gpu_limit(index, spec, held, *limit, now);
+      index.fair.held(spec.user.uid) + parts * static_cast<std::int64_t>(more);
+  return explain_gpu_limit(index, {spec.user.uid, parts, held}, *limit, now);
 }
 
 PendingReasons State::pending_reasons() const { return PendingCount(*index_).count(); }
@@ -502,7 +526,8 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
       group != nullptr && group->parked.contains(index.key_of(*job))) {
     why.emplace_back(blocker::GroupLimit{job->spec.group, group->limit});
   }
-  explain_user_limit(index, job->spec, now, why);
+  explain_gang(index, *job, now, why);
+  if (index.gang_to_start(*job) == nullptr) explain_user_limit(index, job->spec, now, why);
   const bool stands_in_queue = why.empty();
   if (auto leaving = leaving_for(index, *job); !leaving.empty()) {
     why.emplace_back(blocker::Preemption{std::move(leaving)});

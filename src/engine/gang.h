@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 /// Jobs that start together or not at all.
 namespace gflow::engine {
@@ -24,7 +25,8 @@ struct GangView {
   std::size_t least = 0;    ///< so many have to be active
   std::size_t active = 0;   ///< so many are
   std::size_t waiting = 0;  ///< in the queue
-  std::size_t room = 0;     ///< for so many of them, when it was last looked for and not enough
+  /// For so many of them, when it was last looked for and not enough; empty: never.
+  std::optional<std::size_t> room{};
 };
 
 }  // namespace gflow::engine

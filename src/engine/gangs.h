@@ -19,10 +19,10 @@ namespace gflow::engine {
 struct Gang {
   std::size_t least = 1;  ///< so many have to be active
   std::size_t active = 0;
-  std::set<QueueKey> waiting;  ///< those in the queue
-  std::set<JobId> members;     ///< all, whatever their state
-  std::size_t room = 0;        ///< GangView::room
-  bool is_held = false;        ///< none of them starts
+  std::set<QueueKey> waiting;       ///< those in the queue
+  std::set<JobId> members;          ///< all, whatever their state
+  std::optional<std::size_t> room;  ///< GangView::room
+  bool is_held = false;             ///< none of them starts
 
   /// Where some run, what is missing and does not wait has ended or is made anew: those that are
   /// there go on as they are, and nobody waits for members that may never come.
@@ -32,7 +32,7 @@ struct Gang {
     if (active + waiting.size() >= least) return GangStart::Together;
     return active == 0 ? GangStart::NotYet : GangStart::Alone;
   }
-  /// How many have to start at once. REQUIRES: together.
+  /// How many more have to be active. REQUIRES: it does not start alone.
   [[nodiscard]] std::size_t needed() const { return least - active; }
 
   friend bool operator==(const Gang& a, const Gang& b) {

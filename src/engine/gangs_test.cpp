@@ -108,6 +108,7 @@ TEST_F(GangsTest, StartsWhenAllAreThereAndAtOnce) {
   const JobId b = submit("1", kGang);
   const JobId c = submit("1", kGang);
   EXPECT_TRUE(running.empty());
+  EXPECT_EQ(state.blockers(b, now), std::vector<Blocker>{blocker::Gang({4, 3, {}})});
   const JobId d = submit("1", kGang);
   EXPECT_EQ(started, (Ids{a, b, c, d}));
 }
@@ -126,6 +127,8 @@ TEST_F(GangsTest, HoldsNothingWhereThereIsRoomForSomeOnly) {
   for (int i = 0; i < 4; ++i) gang.insert(submit("1", kGang));
   EXPECT_EQ(running.size(), 1U);
   EXPECT_EQ(state.totals().gpus_free, 3);
+  EXPECT_EQ(state.blockers(*gang.begin(), now).front(), Blocker(blocker::Gang{4, 4, 3}));
+  EXPECT_EQ(state.pending_reasons().by_kind.at(static_cast<std::size_t>(BlockerKind::Gang)), 4U);
   EXPECT_EQ(end(other), gang);
 }
 
@@ -184,6 +187,10 @@ TEST_F(GangsTest, KeepsToTheLimitOfItsUserAsAWhole) {
   put_gang(kGang, 4);
   for (int i = 0; i < 4; ++i) submit("1", kGang);
   EXPECT_TRUE(running.empty());
+  const std::vector<Blocker> why = state.blockers(JobId(1), now);
+  ASSERT_FALSE(why.empty());
+  EXPECT_EQ(why.front(),
+            Blocker(blocker::GpuLimit{Share::percent(400), Share{}, Share::percent(300), {}, {}}));
   const JobId small = submit("1");
   EXPECT_EQ(started, Ids{small}) << "it holds up nobody";
   policy.gpu_quota.per_user = 4;

@@ -152,7 +152,7 @@ std::string Scheduler::why_gang(const PodEntry& entry) const {
   const engine::GangView gang = *state_.gang_of(entry.job);
   const std::string but = gang.start == engine::GangStart::NotYet
                               ? fmt::format("of which {} wait", gang.waiting)
-                              : fmt::format("and there is room for {}", gang.room);
+                              : fmt::format("and there is room for {}", gang.room.value_or(0));
   return fmt::format("{}, {}.", with, but);
 }
 

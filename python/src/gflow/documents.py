@@ -161,7 +161,7 @@ class AllocationShown(TypedDict):
 
 
 class BlockerView(TypedDict):
-    kind: Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit", "suspended", "gpu_limit"]
+    kind: Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit", "suspended", "gpu_limit", "gang"]
     code: str
     text: str
     need: Union[int, None]
@@ -176,7 +176,7 @@ class BlockerView(TypedDict):
 
 
 class BlockerViewPart(TypedDict):
-    kind: NotRequired[Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit", "suspended", "gpu_limit"]]
+    kind: NotRequired[Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit", "suspended", "gpu_limit", "gang"]]
     code: NotRequired[str]
     text: NotRequired[str]
     need: NotRequired[Union[int, None]]

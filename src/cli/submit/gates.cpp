@@ -59,6 +59,7 @@ bool is_gate(const api::BlockerView& blocker) {
     case BlockerKind::HostMemory:
     case BlockerKind::Cpus:
     case BlockerKind::Priority:
+    case BlockerKind::Gang:
       return false;
   }
   return false;
