@@ -43,6 +43,10 @@ class PictureMaker {
       job.id = ids.at(one.pod->uid);
       last = std::max(last, job.id);
       drop(common, job.spec.request.selector);
+      if (one.gang != engine::kNoGang) {
+        state_.put_gang(one.gang, one.least);
+        state_.join_gang(job.id, one.gang);
+      }
       if (!one.pod->told.empty()) told_.emplace(job.id, one.pod->told);
       state_.restore(std::move(job));
     }
@@ -179,13 +183,13 @@ Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision) {
   Scheduler scheduler(facts.scheduler, {});
   scheduler.limit(facts.quota);
   for (const auto& [uid, node] : facts.nodes) scheduler.put(node);
+  // A PodGroup is not read, and would say how many of its pods start together: all there are.
+  std::map<GangName, std::size_t> groups;
   for (const auto& [uid, pod] : facts.pods) {
-    // A PodGroup would say with how many it starts; the scheduler tells whoever waits for that.
-    if (pod.gang && pod.gang->name.source != GangSource::Pods) {
-      scheduler.put(PodGroup{uid, pod.gang->name, 1});
-    }
+    if (pod.gang && pod.gang->name.source != GangSource::Pods) ++groups[pod.gang->name];
     scheduler.put(pod);
   }
+  for (const auto& [name, pods] : groups) scheduler.put(PodGroup{name.name, name, pods});
   scheduler.begin(now);
   return PictureMaker(facts, scheduler, now).paint(revision);
 }

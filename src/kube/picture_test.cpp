@@ -168,7 +168,7 @@ TEST(Picture, ShowsAPodThatDoesNotSayWhatItHas) {
   EXPECT_EQ(cluster.picture.state.totals().gpus_free, 1);
 }
 
-/// Who starts together is not known to whoever does not read PodGroups: the scheduler says it.
+/// How many start together by a PodGroup is not known to who does not read it: the scheduler says.
 TEST(Picture, ShowsPodsOfGangsAsTheyWait) {
   Scene cluster;
   cluster.pod("a", "1").gang = {{GangSource::Volcano, "default", "g"}, 0};
@@ -176,6 +176,7 @@ TEST(Picture, ShowsPodsOfGangsAsTheyWait) {
   cluster.draw();
   EXPECT_EQ(status_of(cluster.job("a")), Status::Queued);
   EXPECT_EQ(status_of(cluster.job("b")), Status::Queued);
+  EXPECT_EQ(cluster.reason("b"), "Gang: 3 jobs start together, of which 1 wait");
 }
 
 TEST(Picture, KnowsTheLimitOfANamespace) {

@@ -122,6 +122,8 @@ class Scheduler {
   struct Seen {
     const Pod* pod = nullptr;
     const Job* job = nullptr;
+    engine::GangNumber gang = engine::kNoGang;
+    std::size_t least = 0;  ///< of its gang, to start together
   };
   /// All of them, for who shows them. Good until it is told more.
   [[nodiscard]] std::vector<Seen> seen() const;

@@ -9,6 +9,10 @@ std::vector<Scheduler::Seen> Scheduler::seen() const {
   for (const auto& [uid, entry] : pods_) {
     if (!is_mine(entry.pod)) continue;
     all.push_back({&entry.pod, entry.job.is_set() ? state_.find(entry.job) : nullptr});
+    if (!entry.gang) continue;
+    const Gang& gang = gangs_.at(entry.gang->name);
+    all.back().gang = gang.number;
+    all.back().least = gang.least;
   }
   return all;
 }
