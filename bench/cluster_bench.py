@@ -5,10 +5,14 @@ one control plane, made for it and without any kubelet.
 
     bench/cluster_bench.py                    1,000 nodes of 8 GPUs, 2,000 pods of one, three rounds
     --nodes N --pods N --rounds N             others
+    --gang N                                  a gang of so many pods of 8 GPUs (512), of which no two are on a node
 
 All pods are there before a scheduler is started; what counts is the time from the fifth hundredth of them that is bound to
 the ninety-fifth, as a watch tells. kube-scheduler is that of the modules that the tests' API server is built of, with its defaults but for
-what it may ask in a second (5,000 in place of 50)."""
+what it may ask in a second (5,000 in place of 50).
+
+Of a gang, gflow-kube stands by, and what counts is the time from the last pod that the API server took to the last that is bound:
+gflow-kube may not begin before that."""
 
 import argparse
 import http.client
@@ -66,20 +70,22 @@ class Bench:
             "status": {"allocatable": has, "capacity": has, "conditions": [{"type": "Ready", "status": "True", "reason": "Said", "message": ""}]},
         } for at in range(self.nodes)])
 
-    def make_pods(self, scheduler):
-        self.make_all(path_of("Pod", "default"), [{
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"pod-{at}"},
-            "spec": {"schedulerName": scheduler, "terminationGracePeriodSeconds": 0, "containers": [
-                {"name": "main", "image": "none", "resources": {"limits": {GPU: "1"}}}]},
-        } for at in range(self.pods)])
+    @staticmethod
+    def pod(scheduler, number, gpus=1, annotations=None):
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"pod-{number}", "annotations": annotations},
+                "spec": {"schedulerName": scheduler, "terminationGracePeriodSeconds": 0, "containers": [
+                    {"name": "main", "image": "none", "resources": {"limits": {GPU: str(gpus)}}}]}}
+
+    def make_pods(self, scheduler, pods, gpus=1, **annotations):
+        self.make_all(path_of("Pod", "default"), [self.pod(scheduler, number, gpus, annotations) for number in range(pods)])
 
     def delete_pods(self):
         self.cluster.ask("DELETE", path_of("Pod", "default") + "?gracePeriodSeconds=0")
         while self.cluster.ask("GET", path_of("Pod", "default") + "?limit=1")["items"]:
             time.sleep(0.1)  # there is nothing to be told by
 
-    def bound(self):
-        """Pods a second, as a watch tells of them."""
+    def bound(self, pods):
+        """When each of so many was bound, as a watch tells."""
         watch = self.connection()
         watch.request("GET", path_of("Pod", "default") + "?watch=1&fieldSelector=spec.nodeName%21%3D&resourceVersion=0", headers={
             "Authorization": f"Bearer {ADMIN}"})
@@ -90,19 +96,24 @@ class Bench:
             if event["type"] == "ADDED" and name not in seen:
                 seen.add(name)
                 times.append(time.monotonic())
-            if len(times) == self.pods:
+            if len(times) == pods:
                 break
         watch.close()
+        return times
+
+    def rate(self):
+        """Pods a second."""
+        times = self.bound(self.pods)
         first, last = times[self.pods // 20], times[self.pods * 19 // 20]
         return (self.pods * 19 // 20 - self.pods // 20) / (last - first)
 
     def scheduled(self, scheduler, command):
         """Pods a second, and milliseconds of CPU that the program took for each."""
-        self.make_pods(scheduler)
+        self.make_pods(scheduler, self.pods)
         with open(self.cluster.root / f"{scheduler}.log", "ab") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            rate = self.bound()
+            rate = self.rate()
         finally:
             os.kill(process.pid, signal.SIGTERM)  # not terminate(), which takes the status of one that has ended
             _, _, used = os.wait4(process.pid, 0)
@@ -114,6 +125,27 @@ class Bench:
 
     def gflow_kube(self):
         return self.scheduled("gflow", [BIN / "gflow-kube", "--kubeconfig", self.config])
+
+    def gang(self, size):
+        """Seconds from the last pod that was made to the first that is bound, and to the last."""
+        with open(self.cluster.root / "gang.log", "ab") as log:
+            process = subprocess.Popen([BIN / "gflow-kube", "--kubeconfig", self.config], stdout=log, stderr=log)
+        try:
+            self.make_pods("gflow", size - 1, 8, **{"gflow/gang": "all", "gflow/gang-size": str(size)})
+            self.until_told("pod-0", f"of which {size - 1} wait")
+            with ThreadPoolExecutor(1) as threads:
+                times = threads.submit(self.bound, size)
+                self.post(path_of("Pod", "default"), self.pod("gflow", size - 1, 8, {"gflow/gang": "all", "gflow/gang-size": str(size)}))
+                made = time.monotonic()
+                return [at - made for at in (times.result()[0], times.result()[-1])]
+        finally:
+            process.terminate()
+            process.wait()
+            self.delete_pods()
+
+    def until_told(self, name, text):
+        while text not in json.dumps(self.cluster.ask("GET", f"{path_of('Pod', 'default')}/{name}").get("status", {})):
+            time.sleep(0.1)  # it waits: nothing is measured yet
 
     def kube_scheduler(self, program):
         asked = self.cluster.root / "scheduler.json"
@@ -136,6 +168,7 @@ def main():
     asks.add_argument("--nodes", type=int, default=1000)
     asks.add_argument("--pods", type=int, default=2000)
     asks.add_argument("--rounds", type=int, default=3)
+    asks.add_argument("--gang", type=int, default=512)
     options = asks.parse_args()
     program = kube_scheduler()
     cluster = Cluster()
@@ -155,6 +188,9 @@ def main():
             rate, used = (statistics.median(each) for each in zip(*rounds, strict=True))
             print(f"{name:16}{rate:8.0f}  {rate / floor:5.2f} of bindings alone  {used:6.2f} ms of CPU a pod   "
                   f"{' '.join(f'{rate:.0f}' for rate, _ in rounds)}")
+        gangs = [bench.gang(options.gang) for _ in range(options.rounds)]
+        print(f"a gang of {options.gang}: seconds from its last pod to the first binding, and to the last: "
+              f"{', '.join(f'{first:.2f} {last:.2f}' for first, last in gangs)}")
     finally:
         cluster.close()
 
