@@ -62,11 +62,35 @@ docs() {
 }
 
 demo() {
-  install_packages "${BUILD_PACKAGES[@]}" "${DEMO_PACKAGES[@]}"
+  case ${1:-} in
+    "") tour_of_machine ;;
+    kube) tour_of_cluster ;;
+    *) die "there is no demo '$1': it is './dev demo' or './dev demo kube'" ;;
+  esac
+}
+
+build_for_demo() {
   mkdir -p build
   if ! (build) >build/demo.log 2>&1; then
     tail -n 40 build/demo.log >&2
     die "the build failed; all it said is in build/demo.log"
   fi
+}
+
+tour_of_machine() {
+  install_packages "${BUILD_PACKAGES[@]}" "${DEMO_PACKAGES[@]}"
+  build_for_demo
   GFLOW_BIN_DIR="$PWD/build/release/bin" exec tools/demo.sh
+}
+
+# The control plane is that of the tests, and so is what drives it.
+tour_of_cluster() {
+  if [[ ! -x .venv/bin/go ]]; then
+    say "What testing needs is installed first, as by ./dev setup: about ten minutes, once."
+    setup
+  fi
+  build_for_demo
+  say "kube-apiserver and etcd are built if they are not yet: about five minutes, once."
+  tests/cluster/build.sh >/dev/null
+  GFLOW_BIN_DIR="$PWD/build/release/bin" exec .venv/bin/python tools/demo_kube.py
 }
