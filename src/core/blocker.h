@@ -149,7 +149,7 @@ struct GpuLimit {
 struct Gang {
   std::size_t need = 0;
   std::size_t waiting = 0;
-  std::optional<std::size_t> room{};  ///< for so many, where enough wait; empty: nobody looked
+  std::optional<std::size_t> room{};  ///< for so many, where enough wait; empty: that is not known
   friend bool operator==(const Gang&, const Gang&) = default;
 };
 /// An attempt was not started or was lost; the next one is made after a pause.

@@ -57,6 +57,7 @@ void Fronts::add(Line& line,
     shaped.shape = shape;
     shaped.full = false;
     ++open_;
+    if (shape.gang != kNoGang) gangs_[shape.gang].push_back(number);
   }
   line.front = static_cast<std::uint32_t>(all_.size());
   all_.push_back({.first = line.jobs.front(),
@@ -72,6 +73,7 @@ void Fronts::remove(const Line& line) {
   Shaped& shaped = shapes_[all_[at].shape];
   if (--shaped.lines == 0) {
     if (!shaped.full) --open_;
+    if (shaped.shape.gang != kNoGang) forget(shaped.shape.gang, all_[at].shape);
     vacant_.push_back(all_[at].shape);
   }
   all_[at] = all_.back();
@@ -85,16 +87,23 @@ void Fronts::set_full(ShapeNumber number) {
   --open_;
 }
 
+void Fronts::forget(GangNumber gang, ShapeNumber number) {
+  const auto at = gangs_.find(gang);
+  std::erase(at->second, number);
+  if (at->second.empty()) gangs_.erase(at);
+}
+
 void Fronts::set_gang_full(GangNumber gang) {
-  for (ShapeNumber number = 0; number < shapes_.size(); ++number) {
-    if (shapes_[number].lines > 0 && shapes_[number].shape.gang == gang) set_full(number);
-  }
+  const auto at = gangs_.find(gang);
+  if (at == gangs_.end()) return;
+  for (const ShapeNumber number : at->second) set_full(number);
 }
 
 void Fronts::open_gang(GangNumber gang) {
-  for (Shaped& shaped : shapes_) {
-    if (shaped.lines == 0 || shaped.shape.gang != gang) continue;
-    if (std::exchange(shaped.full, false)) ++open_;
+  const auto at = gangs_.find(gang);
+  if (at == gangs_.end()) return;
+  for (const ShapeNumber number : at->second) {
+    if (std::exchange(shapes_[number].full, false)) ++open_;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -68,12 +69,14 @@ class Fronts {
     std::uint32_t lines = 0;  ///< 0: the number is free
     bool full = false;
   };
+  void forget(GangNumber gang, ShapeNumber number);
   [[nodiscard]] std::vector<placement::NodeIndex> nodes_with_more(
       const placement::Ledger& ledger) const;
 
   std::vector<Front> all_;
   std::vector<Shaped> shapes_;
   std::vector<ShapeNumber> vacant_;
+  std::map<GangNumber, std::vector<ShapeNumber>> gangs_;  ///< those of each that has some
   std::size_t open_ = 0;
   /// What was left of each node after the last pass, and the ledger's version then.
   std::vector<placement::NodeState> left_;

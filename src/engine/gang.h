@@ -25,7 +25,8 @@ struct GangView {
   std::size_t least = 0;    ///< so many have to be active
   std::size_t active = 0;   ///< so many are
   std::size_t waiting = 0;  ///< in the queue
-  /// For so many of them, when it was last looked for and not enough; empty: never.
+  /// For so many of them, when it was last looked for and not enough; empty: it was not, or much
+  /// too little is free.
   std::optional<std::size_t> room{};
 };
 

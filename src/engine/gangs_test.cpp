@@ -247,6 +247,18 @@ TEST_F(GangsTest, OfAHigherPriorityGoesFirst) {
   EXPECT_EQ(end(large), Ids{waits});
 }
 
+/// A large one is not tried where there is not as much in all.
+TEST_F(GangsTest, LargerThanWhatIsThereCostsNothing) {
+  (void)tell(event::NodesChanged{{node("n2", 32)}});
+  put_gang(kGang, 70);
+  for (int i = 0; i < 69; ++i) submit("1", kGang);
+  const std::uint64_t looks = state.looks();
+  const JobId last = submit("1", kGang);
+  EXPECT_EQ(state.looks(), looks);
+  EXPECT_EQ(state.blockers(last, now).front(), Blocker(blocker::Gang{70, 70, {}}));
+  EXPECT_EQ(tell(event::NodesChanged{{node("n3", 34)}}).size(), 70U);
+}
+
 /// What comes and goes, told by chance: nobody starts alone who should not, nothing is held by one
 /// that does not start, and who is complete and has the machines to itself starts.
 TEST_F(GangsTest, AreWholeWhateverComes) {

@@ -145,14 +145,15 @@ bool Step::look_through_queue() {
   while (!candidates.empty()) {
     const Candidate first = candidates.first();
     blocked.tell_before(first.place);
+    const GangNumber gang = index_.fronts.shape(first.shape).gang;
+    if (index_.gangs.start(gang) == GangStart::NotYet) index_.fronts.set_gang_full(gang);
     if (is_kept_from_queue(index_, first)) {
       forget_preemption(first.job());
       candidates.drop_line();
       continue;
     }
     resume_before(first.place, suspended, places);
-    if (const GangNumber gang = index_.fronts.shape(first.shape).gang;
-        index_.gangs.start(gang) == GangStart::Together) {
+    if (index_.gangs.start(gang) == GangStart::Together) {
       look_at_gang(first, gang, candidates, places);
       if (index_.fair.settle_again()) {
         candidates.compare_again();
@@ -227,10 +228,27 @@ void Step::look_at_gang(const Candidate& first,
   candidates.put_in_order();
 }
 
+/// Whether so much of GPUs is free. To try it would take long where a gang is large.
+bool Step::has_as_much(const Gang& gang) const {
+  const std::int64_t needed = index_.parts_to_start(*index_.find(gang.waiting.begin()->id));
+  std::int64_t free = 0;
+  for (placement::NodeIndex node = 0; node < index_.ledger.size() && free < needed; ++node) {
+    const placement::NodeState& state = index_.ledger.state(node);
+    if (!state.open) continue;
+    for (const placement::DeviceState& device : state.devices) {
+      if (device.usable) free += device.free.parts;
+    }
+  }
+  return free >= needed;
+}
+
 /// Where jobs of a gang go, in the order of the queue, each as if those before were there. Nothing
 /// if there is room for too few.
 std::vector<Step::Start> Step::starts_of_gang(Gang& gang, Places& places) {
+  constexpr std::size_t kLarge = 64;
   const std::size_t needed = gang.needed();
+  gang.room.reset();
+  if (needed > kLarge && !has_as_much(gang)) return {};
   Places::Kept kept = places.kept();
   const std::int64_t quota =
       index_.gpu_limit_left(index_.find(gang.waiting.begin()->id)->spec.user.uid);

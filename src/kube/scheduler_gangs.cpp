@@ -104,7 +104,7 @@ void Scheduler::take_back_gangs() {
     held.insert(gang->second.number);
     state_.hold_gang(gang->second.number, true);
     std::erase_if(decided_.binds, [&](const Bind& bind) {
-      if (!gang->second.pods.contains(bind.uid)) return false;
+      if (!gang->second.pods.contains(bind.uid) || !pods_.at(bind.uid).job.is_set()) return false;
       take_back(pods_.at(bind.uid));
       return true;
     });
@@ -119,14 +119,14 @@ bool Scheduler::is_broken(const Gang& gang) const {
   std::size_t launched = 0;
   JobId job;
   for (const Bind& bind : decided_.binds) {
-    if (!gang.pods.contains(bind.uid)) continue;
+    if (!gang.pods.contains(bind.uid) || !pods_.at(bind.uid).job.is_set()) continue;
     ++launched;
     job = pods_.at(bind.uid).job;
   }
-  if (launched == 0) return false;
-  const engine::GangView now = *state_.gang_of(job);
-  const bool is_alone = now.active > launched && now.active + now.waiting < now.least;
-  return now.active < now.least && !is_alone;
+  const auto now = state_.gang_of(job);
+  if (!now) return false;
+  const bool is_alone = now->active > launched && now->active + now->waiting < now->least;
+  return now->active < now->least && !is_alone;
 }
 
 /// It waits again, at once.
@@ -150,9 +150,12 @@ std::string Scheduler::why_gang(const PodEntry& entry) const {
   const std::string with = with_gang(entry);
   if (with.empty()) return {};
   const engine::GangView gang = *state_.gang_of(entry.job);
-  const std::string but = gang.start == engine::GangStart::NotYet
-                              ? fmt::format("of which {} wait", gang.waiting)
-                              : fmt::format("and there is room for {}", gang.room.value_or(0));
+  std::string but = "and there is no room for all of them";
+  if (gang.start == engine::GangStart::NotYet) {
+    but = fmt::format("of which {} wait", gang.waiting);
+  } else if (gang.room) {
+    but = fmt::format("and there is room for {}", *gang.room);
+  }
   return fmt::format("{}, {}.", with, but);
 }
 
