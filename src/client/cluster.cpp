@@ -62,7 +62,14 @@ Result<os::Fd> Cluster::connect(const Silence& silence) {
   os::Fd ours(ends[0]);
   const os::Fd theirs(ends[1]);
   if (::fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) return os::errno_error("fcntl");
-  GF_CHECK(os::send_descriptor(child_.channel.get(), theirs.get()));
+  auto sent = os::send_descriptor(child_.channel.get(), theirs.get());
+  if (!sent && sent.error().code == Code::Unreachable) {  // it was killed: another one reads
+    end();
+    is_ready_ = false;
+    GF_CHECK(start(silence));
+    sent = os::send_descriptor(child_.channel.get(), theirs.get());
+  }
+  GF_CHECK(sent);
   return ours;
 }
 

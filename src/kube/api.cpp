@@ -102,22 +102,20 @@ Code code_of(int status) {
   }
 }
 
-std::string_view way_out(int status) {
+std::string_view way_out(int status, std::string_view rights) {
   if (status == 401) return "; the API server does not know who asks: see the token or certificate";
-  if (status == 403)
-    return "; apply packaging/kubernetes/rbac-scheduler.yaml, and to evict rbac-preempt.yaml";
-  return "";
+  return status == 403 ? rights : "";
 }
 
 }  // namespace
 
-Error error_of(const Answer& answer, std::string_view doing) {
+Error error_of(const Answer& answer, std::string_view doing, std::string_view rights) {
   return {code_of(answer.status),
           fmt::format("{}: {} ({}){}",
                       doing,
                       printable(said_in(answer)),
                       answer.status,
-                      way_out(answer.status))};
+                      way_out(answer.status, rights))};
 }
 
 void Api::hang_up() {

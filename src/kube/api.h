@@ -32,10 +32,15 @@ struct Answer {
   [[nodiscard]] bool is_ok() const { return status >= 200 && status < 300; }
 };
 
+constexpr std::string_view kSchedulerRights =
+    "; apply packaging/kubernetes/rbac-scheduler.yaml, and to evict rbac-preempt.yaml";
+
 /// What an answer that is no success means, in a sentence that says what to do. 401 and 403 are
 /// Permission, 404 NotFound, 409 WrongState, 410 and 429 Exhausted, 422 and 400 Usage, 5xx
-/// Unreachable.
-[[nodiscard]] Error error_of(const Answer& answer, std::string_view doing);
+/// Unreachable. `rights`: where those are that a 403 misses.
+[[nodiscard]] Error error_of(const Answer& answer,
+                             std::string_view doing,
+                             std::string_view rights = kSchedulerRights);
 
 /// Asks an API server, over one connection that is kept. One thread at a time, but for cancel().
 class Api {

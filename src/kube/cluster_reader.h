@@ -48,6 +48,7 @@ class ClusterReader : public server::Service {
   [[nodiscard]] PortBlock ports(const Job& /*job*/) const override { return {}; }
   [[nodiscard]] Result<void> serves(const server::Route& route) const override;
   [[nodiscard]] std::optional<std::string> told(const Job& job) const override;
+  [[nodiscard]] bool decides() const override { return false; }
   void submit(api::SubmitRequest request, const Principal& by, Answer answer) override;
   void request(engine::Event event, Answer answer, Check check) override;
   [[nodiscard]] std::shared_ptr<void> on_change(std::uint64_t revision,

@@ -15,9 +15,11 @@ class Follower {
       : api_(access, credentials), reflector_(api_, std::move(followed), std::move(listener)) {
     thread_ = std::jthread([this] { reflector_.run(); });
   }
-  ~Follower() { reflector_.stop(); }
+  ~Follower() { stop(); }
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
+  /// It tells nothing any more, and ends before long.
+  void stop() { reflector_.stop(); }
 
  private:
   Api api_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -87,6 +88,11 @@ void Reflector::trouble(const std::string& what) {
   if (!is_stopped_) listener_.trouble(what);
 }
 
+void Reflector::works() {
+  const std::unique_lock lock(mutex_);
+  if (!is_stopped_ && listener_.works) listener_.works();
+}
+
 Result<Answer> Reflector::page(const std::string& next) {
   Request request{
       .path = fmt::format("{}?limit={}{}", followed_.path, followed_.page, followed_.selector),
@@ -129,6 +135,7 @@ Result<void> Reflector::list() {
   version_ = version;
   if (!is_synced_) listener_.synced();
   is_synced_ = true;
+  works();
   return {};
 }
 
@@ -177,7 +184,7 @@ bool Reflector::take(std::string_view line, WatchEnd& ended) {
     ended = WatchEnd::Expired;  // what it said is lost: look at all
     return false;
   }
-  heard_ = true;
+  const bool is_first = !std::exchange(heard_, true);
   const Json& object = event["object"];
   const std::string type = text(event, "type");
   if (type == "ERROR") {
@@ -187,6 +194,7 @@ bool Reflector::take(std::string_view line, WatchEnd& ended) {
     ended = code == kStale ? WatchEnd::Expired : WatchEnd::Broken;
     return false;
   }
+  if (is_first) works();
   const std::string uid = text(part(object, "metadata"), "uid");
   if (type == "ADDED" || type == "MODIFIED") put(object);
   if (type == "DELETED") {

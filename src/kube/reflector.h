@@ -36,8 +36,9 @@ struct Listener {
   std::function<void(const std::string& uid)> gone;
   std::function<void()> synced;                     ///< all there is was told, for the first time
   std::function<void(const std::string&)> trouble;  ///< a sentence: what does not work now
-  std::function<void(WatchEnd)> restarts;           ///< its watch, or all from the list on
-  std::function<void(std::size_t)> listed = {};     ///< so many objects of a list have come by now
+  std::function<void()> works{};           ///< it does, after a trouble, too; empty: nobody asks
+  std::function<void(WatchEnd)> restarts;  ///< its watch, or all from the list on
+  std::function<void(std::size_t)> listed = {};  ///< so many objects of a list have come by now
 };
 
 /// What is in the cluster, and what changes: LIST in pages, then WATCH from there on. A watch that
@@ -60,6 +61,7 @@ class Reflector {
   void put(const nlohmann::json& object);
   void keep_only(const std::set<std::string>& there);  ///< uids
   void trouble(const std::string& what);
+  void works();
   /// The longer the more often in a row; false once it is stopped.
   [[nodiscard]] bool pause();
 

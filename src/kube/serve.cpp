@@ -63,6 +63,8 @@ class Serving {
     to_come_ = kinds.size();
     for (Kind& kind : kinds) follow(std::move(kind));
     io_.run();
+    signals_.clear();  // one more ends it at once
+    for (const auto& follower : followers_) follower->stop();
     followers_.clear();
     server_.reset();
     return end_;
@@ -70,16 +72,14 @@ class Serving {
 
  private:
   [[nodiscard]] Kind nodes() {
-    return {.name = "nodes",
-            .followed = {"/api/v1/nodes", ""},
-            .put =
-                [this](const nlohmann::json& object) {
-                  on_loop([this, node = node_of(object)]() mutable {
-                    reader_.trouble("nodes", "");
-                    reader_.put(std::move(node));
-                  });
-                },
-            .gone = [this](const std::string& uid) { reader_.node_gone(uid); }};
+    return {
+        .name = "nodes",
+        .followed = {"/api/v1/nodes", ""},
+        .put =
+            [this](const nlohmann::json& object) {
+              on_loop([this, node = node_of(object)]() mutable { reader_.put(std::move(node)); });
+            },
+        .gone = [this](const std::string& uid) { reader_.node_gone(uid); }};
   }
 
   [[nodiscard]] Kind pods() {
@@ -87,10 +87,7 @@ class Serving {
             .followed = {"/api/v1/pods", std::string(kNotEnded)},
             .put =
                 [this](const nlohmann::json& object) {
-                  on_loop([this, pod = pod_of(object)]() mutable {
-                    reader_.trouble("pods", "");
-                    reader_.put(std::move(pod));
-                  });
+                  on_loop([this, pod = pod_of(object)]() mutable { reader_.put(std::move(pod)); });
                 },
             .gone = [this](const std::string& uid) { reader_.pod_gone(uid); }};
   }
@@ -131,7 +128,7 @@ class Serving {
         api.ask({.path = fmt::format("{}?limit=1{}", kind.followed.path, kind.followed.selector)});
     if (!answer) return std::unexpected(answer.error());
     if (answer->is_ok()) return {};
-    const Error error = error_of(*answer, fmt::format("list {}", kind.name));
+    const Error error = error_of(*answer, fmt::format("list {}", kind.name), "");
     constexpr int kForbidden = 403;
     if (answer->status != kForbidden) return std::unexpected(error);
     return fail(Code::Permission,
@@ -152,6 +149,9 @@ class Serving {
     listener.trouble = [this, name = kind.name](const std::string& what) {
       on_loop([this, name, what] { trouble(name, what); });
     };
+    listener.works = [this, name = kind.name] {
+      on_loop([this, name] { reader_.trouble(name, ""); });
+    };
     listener.restarts = [](WatchEnd) {};
     listener.listed = [this, name = kind.name](std::size_t count) {
       if (count == 0) return;
@@ -169,7 +169,7 @@ class Serving {
   void take_limits(const nlohmann::json& config_map) {
     limits_uid_ = text(part(config_map, "metadata"), "uid");
     Limits limits = limits_of(config_map, reader_.facts().quota);
-    reader_.trouble("limits", join(limits.mistakes, "; "));
+    reader_.trouble("what limits say", join(limits.mistakes, "; "));
     reader_.limit(std::move(limits.quota));
   }
 

@@ -24,7 +24,7 @@ struct Message {
     head.msg_iov = &part;
     head.msg_iovlen = 1;
     head.msg_control = control.data();
-    head.msg_controllen = control.size();
+    head.msg_controllen = CMSG_LEN(sizeof(int));  // no more than one is let in
   }
   ~Message() = default;
   Message(const Message&) = delete;

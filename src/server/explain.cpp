@@ -41,7 +41,7 @@ std::optional<api::ExpectedStart> expected_start_of(const Service& service,
   const Now now = service.now();
   if (const auto known = api::expected_start(job, now.wall)) return known;
   const auto kept = service.state().expected_start(job.id, now);
-  if (!kept) return std::nullopt;
+  if (!kept || (!kept->is_proven && !service.decides())) return std::nullopt;
   return api::ExpectedStart{std::max(kept->at, now.wall),
                             kept->is_proven ? api::StartBy::TimeLimits : api::StartBy::RunTimes};
 }

@@ -60,11 +60,25 @@ Role Identity::role_of(const os::Peer& peer) const {
 }
 
 /// Whoever knows accounts may not have been there yet (sssd, LDAP): one that was not found is
-/// looked up again.
+/// looked up again, and not at each request, as the loop waits for the answer.
+std::optional<os::Account> Identity::account_of(std::uint32_t uid) {
+  constexpr std::chrono::seconds kPause{10};
+  const MonoTime now = clock_();
+  const auto missed = missed_.find(uid);
+  if (missed != missed_.end() && now - missed->second < kPause) return std::nullopt;
+  auto account = find_account_(uid);
+  if (account) {
+    missed_.erase(uid);
+  } else {
+    missed_[uid] = now;
+  }
+  return account;
+}
+
 std::string Identity::name_of(std::uint32_t uid) {
   const auto known = names_.find(uid);
   if (known != names_.end()) return known->second;
-  const auto account = find_account_(uid);
+  const auto account = account_of(uid);
   return account ? names_.emplace(uid, account->name).first->second
                  : os::nameless_account(uid).name;
 }
@@ -88,7 +102,7 @@ Principal Identity::of(const os::Peer& peer) {
 Principal Identity::of_account(std::uint32_t uid) {
   const auto known = accounts_.find(uid);
   if (known != accounts_.end()) return of(known->second);
-  const auto account = find_account_(uid);
+  const auto account = account_of(uid);
   if (!account) return of({uid, 0, {os::nameless_account(uid).gid}});
   return of(accounts_.emplace(uid, os::Peer{uid, 0, os::groups_of(*account)}).first->second);
 }

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/time.h"
 #include "core/principal.h"
+#include "os/clock.h"
 #include "os/user.h"
 
 namespace gflow::server {
@@ -23,8 +25,11 @@ class Identity {
   using Accounts = std::function<std::optional<os::Account>(std::uint32_t uid)>;
 
   /// `own_uid` is the user the daemon runs as: an administrator, as root is.
-  explicit Identity(std::uint32_t own_uid, Accounts accounts = os::find_account)
-      : own_uid_(own_uid), find_account_(std::move(accounts)) {}
+  explicit Identity(
+      std::uint32_t own_uid,
+      Accounts accounts = os::find_account,
+      std::function<MonoTime()> clock = [] { return os::now().mono; })
+      : own_uid_(own_uid), find_account_(std::move(accounts)), clock_(std::move(clock)) {}
 
   /// Takes the names of roles, and of projects somebody may be a member of: by the unix group of
   /// the same name. Returns a sentence for each name this machine does not know; those count for
@@ -50,16 +55,19 @@ class Identity {
   static Members look_up(const std::string& setting,
                          const std::vector<std::string>& names,
                          std::vector<std::string>& unknown);
+  [[nodiscard]] std::optional<os::Account> account_of(std::uint32_t uid);
   [[nodiscard]] std::string name_of(std::uint32_t uid);
   [[nodiscard]] Role role_of(const os::Peer& peer) const;
 
   std::uint32_t own_uid_;
   Accounts find_account_;
+  std::function<MonoTime()> clock_;
   Members administrators_;
   Members operators_;
   OthersJobs others_jobs_ = OthersJobs::All;
   std::map<std::uint32_t, std::string> projects_;  // by group
   std::map<std::uint32_t, std::string> names_;     // of users that were found, looked up once
+  std::map<std::uint32_t, MonoTime> missed_;       // and when others were not found
   std::map<std::uint32_t, os::Peer> accounts_;     // of those who came over TCP and were found
 };
 

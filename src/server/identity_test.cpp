@@ -61,10 +61,18 @@ TEST(Identity, OverTcpNobodyIsMoreThanAUser) {
 
 TEST(Identity, WhoWasNotFoundIsLookedUpAgain) {
   std::optional<os::Account> account;
-  Identity identity(kOwn, [&account](std::uint32_t /*uid*/) { return account; });
+  int asked = 0;
+  MonoTime now{std::chrono::hours(1)};
+  const auto find = [&](std::uint32_t /*uid*/) {
+    ++asked;
+    return account;
+  };
+  Identity identity(kOwn, find, [&now] { return now; });
   (void)identity.configure({}, {"daemon"});
   EXPECT_EQ(identity.of({kOther, 1, {kOther}}).name, "uid-4000001");
   EXPECT_EQ(identity.of_account(kOther).projects, std::vector<std::string>{});
+  EXPECT_EQ(asked, 1) << "who knows accounts may take long to say that it does not";
+  now += std::chrono::seconds(10);
   account = os::Account{kOther, gid("daemon"), "late", "/home/late"};
   EXPECT_EQ(identity.of({kOther, 1, {kOther}}).name, "late");
   EXPECT_EQ(identity.of_account(kOther).projects, std::vector<std::string>{"daemon"});

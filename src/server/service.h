@@ -78,6 +78,8 @@ class Service {
   /// What the one who decides says of why a job waits, in words of its own; empty where that is
   /// this daemon, which says what its blockers say.
   [[nodiscard]] virtual std::optional<std::string> told(const Job& /*job*/) const { return {}; }
+  /// Whether what starts when is decided here; else nothing is known of how long jobs run.
+  [[nodiscard]] virtual bool decides() const { return true; }
   /// Ends the daemon after this tick; jobs keep running.
   virtual void stop() = 0;
   /// Reads the configuration again.
