@@ -319,7 +319,7 @@ void Places::block(Index& index, JobId job) {
   if (!first_) first_ = job;
   if (keep_against_all(index, job)) {
     if (!head_) head_ = kept_.back().head;
-  } else if (blocked_.size() < kMaxOutranking) {
+  } else if (hopeless_ != job && blocked_.size() < kMaxOutranking) {
     blocked_.push_back(job);
   }
 }
@@ -341,6 +341,10 @@ bool Places::keep_against_all(Index& index, JobId id) {
     if (++tried_ > kMaxAgainstAll) return false;
   }
   Reservation kept = reserve(index, leavings_, id, nodes_against_all());
+  if (!kept.head.start && index.gang_to_start(job) != nullptr) {  // it is larger than all there is
+    hopeless_ = id;
+    return false;
+  }
   if (!waited && !(kept.head.start && kept.head.proven)) return false;
   kept_.push_back(std::move(kept));
   ++against_all_;

@@ -110,6 +110,8 @@ class Places {
   /// This job does not fit. To be told in the order of the queue.
   void block(Index& index, JobId job);
   void keep(Reservation reservation) { kept_.push_back(std::move(reservation)); }
+  /// Keeps the places that were not kept yet of those that go before such a priority.
+  void keep_outranking(Index& index, int priority);
   /// What is kept, with what is spare of it: for one who may have to put back what he took.
   struct Kept {
     std::vector<Reservation> places;
@@ -146,7 +148,6 @@ class Places {
 
  private:
   [[nodiscard]] bool keep_against_all(Index& index, JobId job);
-  void keep_outranking(Index& index, int priority);
   [[nodiscard]] bool is_over_limit(const Index& index, const Job& job) const;
   [[nodiscard]] std::set<placement::NodeIndex> nodes_against_all() const;
   [[nodiscard]] std::optional<QueueKey> needed_by(const Index& index, const Passer& passer) const;
@@ -155,8 +156,9 @@ class Places {
   int against_all_ = 0;  ///< places kept against all of one priority
   int tried_ = 0;        ///< jobs that would keep one if limits proved when they start
   std::vector<Reservation> kept_;
-  std::set<GangNumber> gangs_;  ///< of those told that did not fit
-  std::vector<JobId> blocked_;  ///< places not kept yet, which lower priorities may not take
+  std::set<GangNumber> gangs_;     ///< of those told that did not fit
+  std::optional<JobId> hopeless_;  ///< the last of those that never will, as things are
+  std::vector<JobId> blocked_;     ///< places not kept yet, which lower priorities may not take
   std::optional<Index::Head> head_;
   std::optional<JobId> first_;
 };

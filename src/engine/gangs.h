@@ -17,8 +17,8 @@ namespace gflow::engine {
 
 /// Jobs of one user of which a number has to run for any to be of use.
 struct Gang {
-  std::size_t least = 1;  ///< so many have to be active
-  std::size_t active = 0;
+  std::size_t least = 1;            ///< so many have to be active
+  std::size_t active = 0;           ///< and not told to stop
   std::set<QueueKey> waiting;       ///< those in the queue
   std::set<JobId> members;          ///< all, whatever their state
   std::optional<std::size_t> room;  ///< GangView::room

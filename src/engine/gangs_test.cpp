@@ -180,6 +180,52 @@ TEST_F(GangsTest, MissesNobodyWhoEnded) {
   EXPECT_EQ(started, Ids{again}) << "the other one that ended may never be made anew";
 }
 
+/// Whole jobs are made anew while the old ones still clean up.
+TEST_F(GangsTest, CountsNobodyWhoIsToldToStop) {
+  put_gang(kGang, 2);
+  const JobId a = submit("1", kGang);
+  const JobId b = submit("1", kGang);
+  ASSERT_EQ(started, (Ids{a, b}));
+  for (const JobId id : {a, b}) (void)tell(event::StopBegun{id, 1});
+  const JobId other = submit("1");
+  EXPECT_EQ(submit("1", kGang), JobId(4));
+  EXPECT_EQ(submit("1", kGang), JobId(5));
+  EXPECT_EQ(started, Ids{}) << "one GPU is free";
+  EXPECT_EQ(end(a), (Ids{JobId(4), JobId(5)}));
+  EXPECT_TRUE(running.contains(other));
+}
+
+/// Who waits may start alone once too few wait to start together.
+TEST_F(GangsTest, OfWhichOneLeavesGoesOnWithTheRest) {
+  put_gang(kGang, 3);
+  Ids first;
+  for (int i = 0; i < 3; ++i) first.insert(submit("1", kGang));
+  ASSERT_EQ(started, first);
+  (void)end(JobId(1));
+  (void)end(JobId(2));
+  const JobId large = submit("2", kGang);
+  EXPECT_EQ(started, Ids{large}) << "the others ended";
+  (void)end(JobId(3));
+  const JobId other = submit("1");
+  ASSERT_EQ(started, Ids{other});
+  (void)submit("2", kGang);
+  const JobId small = submit("1", kGang);
+  ASSERT_EQ(started, Ids{}) << "two start together, and there is room for one";
+  EXPECT_EQ(tell(event::Cancel{{JobId(6)}, system_principal()}), Ids{small});
+}
+
+TEST_F(GangsTest, LargerThanAllThereIsKeepsNobodysPlaceFromOthers) {
+  (void)tell(event::NodeRemoved{"n1", ""});
+  const JobId one = submit("1");
+  put_gang(kGang, 3);
+  for (int i = 0; i < 3; ++i) submit("1", kGang);
+  const JobId large = submit("2");
+  now.mono += std::chrono::hours(1);
+  submit("1");
+  EXPECT_EQ(started, Ids{}) << "the one behind the gang has a place";
+  EXPECT_EQ(end(one), Ids{large});
+}
+
 TEST_F(GangsTest, KeepsToTheLimitOfItsUserAsAWhole) {
   Policy policy = by_submission();
   policy.gpu_quota.per_user = 3;
@@ -276,7 +322,7 @@ TEST_F(GangsTest, AreWholeWhateverComes) {
     };
     for (const auto& [id, gang] : members) count(id, gang);
     Ids now_started;
-    switch (pick(5)) {
+    switch (pick(6)) {
       case 0:
       case 1: {
         const auto gang = static_cast<GangNumber>(pick(6));
@@ -299,6 +345,20 @@ TEST_F(GangsTest, AreWholeWhateverComes) {
           now_started = end(id);
         }
         break;
+      case 4: {
+        std::vector<JobId> waiting;
+        for (JobId id(1); id < state.next_id(); id = JobId(id.value + 1)) {
+          if (const Job* job = state.find(id); job != nullptr && is_pending(*job)) {
+            waiting.push_back(id);
+          }
+        }
+        if (waiting.empty()) break;
+        const JobId id =
+            waiting.at(static_cast<std::size_t>(pick(static_cast<int>(waiting.size()))));
+        if (members.contains(id)) --before[members[id]].first;
+        now_started = tell(event::Cancel{{id}, system_principal()});
+        break;
+      }
       default:
         now.mono += std::chrono::minutes(pick(60));
         now_started = tell(event::Tick{});

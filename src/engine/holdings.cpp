@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/stop.h"
 #include "engine/index.h"
 #include "engine/machine_node.h"
 
@@ -86,7 +87,7 @@ void Index::link_active(const Job& job, const Attempt& attempt) {
   if (job.spec.preemption != Preemption::None) preemptible.insert(job.id);
   fair.hold(job.spec.user.uid, gpu_parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.emplace(*end, job.id);
-  if (Gang* gang = gangs.find(job.id)) ++gang->active;
+  if (Gang* gang = gangs.find(job.id); gang != nullptr && stop_of(job) == nullptr) ++gang->active;
   if (Group* own = group(job)) {
     ++own->active;
     balance(*own);
@@ -115,7 +116,7 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   fair.hold(job.spec.user.uid, -gpu_parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.erase({*end, job.id});
   if (Gang* gang = gangs.find(job.id)) {
-    --gang->active;
+    if (stop_of(job) == nullptr) --gang->active;
     fronts.open_gang(gangs.of(job.id));  // those that wait may have to start together now
   }
   if (Group* own = group(job)) {

@@ -233,7 +233,12 @@ void Index::unqueue(const Job& job) {
   if (shape == ready.end()) return;
   const auto line = shape->second.find(kind_of(job));
   if (line == shape->second.end() || line->second.jobs.erase(key_of(job)) == 0) return;
-  if (Gang* gang = gangs.find(job.id)) gang->waiting.erase(key_of(job));
+  if (Gang* gang = gangs.find(job.id)) {
+    const bool was_alone = gang->start() == GangStart::Alone;
+    gang->waiting.erase(key_of(job));
+    // Without it the others may be too few to start together, and need not.
+    if (!was_alone && gang->start() == GangStart::Alone) fronts.open_gang(gangs.of(job.id));
+  }
   const bool is_last = line->second.jobs.empty();
   if (is_last) fronts.remove(line->second);
   fair.wait(job.spec.user.uid, -1);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "engine/backfill.h"
@@ -211,10 +213,13 @@ void Step::look_at_gang(const Candidate& first,
                         Candidates& candidates,
                         Places& places) {
   std::vector<Start> starts;
-  if (!index_.fronts.is_full(first.shape)) starts = starts_of_gang(index_.gangs.at(gang), places);
+  bool is_full = true;
+  if (!index_.fronts.is_full(first.shape)) {
+    starts = starts_of_gang(index_.gangs.at(gang), places, is_full);
+  }
   if (starts.empty()) {
     tell_blocked(first, places);
-    index_.fronts.set_gang_full(gang);
+    if (is_full) index_.fronts.set_gang_full(gang);
   }
   const auto is_of_gang = [&](Fronts::ShapeNumber shape) {
     return index_.fronts.shape(shape).gang == gang;
@@ -228,9 +233,16 @@ void Step::look_at_gang(const Candidate& first,
   candidates.put_in_order();
 }
 
-/// Whether so much of GPUs is free. To try it would take long where a gang is large.
+/// Whether so much of GPUs is free as the smallest of them need. To try it would take long where a
+/// gang is large.
 bool Step::has_as_much(const Gang& gang) const {
-  const std::int64_t needed = index_.parts_to_start(*index_.find(gang.waiting.begin()->id));
+  std::vector<std::int64_t> parts;
+  for (const QueueKey& key : gang.waiting) {
+    parts.push_back(gpu_parts_of(index_.find(key.id)->spec.request));
+  }
+  const auto last = parts.begin() + static_cast<std::ptrdiff_t>(gang.needed());
+  std::nth_element(parts.begin(), std::prev(last), parts.end());
+  const std::int64_t needed = std::accumulate(parts.begin(), last, std::int64_t{0});
   std::int64_t free = 0;
   for (placement::NodeIndex node = 0; node < index_.ledger.size() && free < needed; ++node) {
     const placement::NodeState& state = index_.ledger.state(node);
@@ -243,12 +255,13 @@ bool Step::has_as_much(const Gang& gang) const {
 }
 
 /// Where jobs of a gang go, in the order of the queue, each as if those before were there. Nothing
-/// if there is room for too few.
-std::vector<Step::Start> Step::starts_of_gang(Gang& gang, Places& places) {
+/// if there is room for too few; `is_full`: for all that is free, and not for who goes before.
+std::vector<Step::Start> Step::starts_of_gang(Gang& gang, Places& places, bool& is_full) {
   constexpr std::size_t kLarge = 64;
   const std::size_t needed = gang.needed();
   gang.room.reset();
   if (needed > kLarge && !has_as_much(gang)) return {};
+  places.keep_outranking(index_, gang.waiting.rbegin()->priority);
   Places::Kept kept = places.kept();
   const std::int64_t quota =
       index_.gpu_limit_left(index_.find(gang.waiting.begin()->id)->spec.user.uid);
@@ -260,10 +273,12 @@ std::vector<Step::Start> Step::starts_of_gang(Gang& gang, Places& places) {
     if (starts.size() + left-- < needed) break;
     Passer passer = index_.passer_of(*index_.find(key.id));
     passer.parts += held;
-    if (passer.parts > quota || full.contains(passer.shape.demand)) continue;
+    if (full.contains(passer.shape.demand)) continue;
     ++index_.looks;
     auto there = index_.choose(passer.shape.demand, {});
-    if (!there || !pass(places, passer, *there)) {
+    const bool is_kept_out = there && (passer.parts > quota || !pass(places, passer, *there));
+    if (!there || is_kept_out) {
+      is_full = is_full && !is_kept_out;
       full.insert(passer.shape.demand);
       continue;
     }

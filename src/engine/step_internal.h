@@ -110,7 +110,7 @@ class Step {
                     Candidates& candidates,
                     Places& places);
   [[nodiscard]] bool has_as_much(const Gang& gang) const;
-  [[nodiscard]] std::vector<Start> starts_of_gang(Gang& gang, Places& places);
+  [[nodiscard]] std::vector<Start> starts_of_gang(Gang& gang, Places& places, bool& is_full);
   [[nodiscard]] std::optional<Chosen> room_for(const Candidate& first,
                                                placement::DemandIndex demand,
                                                Places& places);

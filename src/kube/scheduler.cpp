@@ -96,7 +96,11 @@ void Scheduler::put(Pod pod) {
   if (!is_new) return update(entry, std::move(pod));
   entry.pod = std::move(pod);
   neighbours_.know(entry.pod);
-  if (has_begun_) admit(entry);
+  if (has_begun_) return admit(entry);
+  const auto& gang = entry.pod.gang;
+  if (is_mine(entry.pod) && gang && gang->name.source != GangSource::Pods) {
+    sources_.insert(gang->name.source);
+  }
 }
 
 /// One that was not known, or has to be taken in anew.
@@ -375,6 +379,7 @@ void Scheduler::lose(JobId id) {
   PodEntry& entry = pods_.at(at->second);
   by_job_.erase(at);
   entry.job = JobId{};
+  std::erase_if(decided_.binds, [&](const Bind& bind) { return bind.uid == entry.pod.uid; });
   if (entry.role == Role::Bound || entry.role == Role::Launched) {  // or about to be there
     entry.role = Role::Foreign;
     return touch(entry.node);

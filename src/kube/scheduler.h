@@ -175,8 +175,9 @@ class Scheduler {
   };
   struct Gang {
     engine::GangNumber number = engine::kNoGang;
-    std::size_t least = 0;       ///< 0: nobody says
-    std::set<std::string> pods;  ///< uids
+    std::size_t least = 0;             ///< 0: nobody says
+    std::set<std::string> pods;        ///< uids
+    std::multiset<std::size_t> sizes;  ///< as these say
   };
   struct Launched {
     JobId job;

@@ -34,6 +34,7 @@ void Scheduler::join_gang(PodEntry& entry) {
   Gang& gang = at->second;
   if (is_new) gang.number = ++last_gang_;
   gang.pods.insert(entry.pod.uid);
+  gang.sizes.insert(entry.pod.gang->size);
   entry.gang = entry.pod.gang;
   if (name.source != GangSource::Pods) sources_.insert(name.source);
   size_gang(name, gang);
@@ -43,6 +44,7 @@ void Scheduler::leave_gang(PodEntry& entry) {
   if (!entry.gang) return;
   const auto at = gangs_.find(entry.gang->name);
   at->second.pods.erase(entry.pod.uid);
+  at->second.sizes.erase(at->second.sizes.find(entry.gang->size));
   if (at->second.pods.empty()) {
     gangs_.erase(at);
   } else {
@@ -58,8 +60,7 @@ void Scheduler::size_gang(const GangName& name, Gang& gang) {
   if (name.source != GangSource::Pods) {
     if (const auto group = groups_.find(name); group != groups_.end()) least = group->second.least;
   } else {
-    least = 0;
-    for (const std::string& uid : gang.pods) least = std::max(least, pods_.at(uid).gang->size);
+    least = *gang.sizes.rbegin();
   }
   if (std::exchange(gang.least, least) == least) return;
   bool has_jobs = false;

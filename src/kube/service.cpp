@@ -40,7 +40,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kTellAtMost = 200ms;  // how often reasons are looked at anew
 constexpr auto kTellAgain = 1s;
-constexpr int kKinds = 4;  ///< of objects that are followed
+constexpr int kKinds = 4;  ///< of objects that are followed whatever pods say
 
 engine::Policy policy_of(const Options& options) {
   engine::Policy policy;
@@ -227,8 +227,25 @@ class Service {
         inbox_.post([this, group = pod_group_of(object, source)] { scheduler_.put(group); });
       };
       groups.synced = [] {};
+      if (!has_begun_) await(source, groups);
       follow({fmt::format("/apis/{}/podgroups", api_of(source)), "", 500}, std::move(groups));
     }
+  }
+
+  /// Pods that wait have their places by age only if what they wait for is known when it begins:
+  /// that, or that it cannot be read.
+  void await(GangSource source, Listener& groups) {
+    ++kinds_;
+    const auto pass = [this, source] {
+      inbox_.post([this, source] {
+        if (passed_groups_.insert(source).second) synced();
+      });
+    };
+    groups.synced = pass;
+    groups.trouble = [trouble = std::move(groups.trouble), pass](const std::string& what) {
+      trouble(what);
+      pass();
+    };
   }
 
   void follow(Followed what, Listener listener) {
@@ -245,7 +262,7 @@ class Service {
     made.trouble = [this](const std::string& what) {
       log_.warn_again(what);
       inbox_.post([this, what] {
-        if (synced_ < kKinds) health_.not_ready("it waits for a first list: " + what);
+        if (!has_begun_) health_.not_ready("it waits for a first list: " + what);
       });
     };
     made.restarts = [this, resource](WatchEnd how) { metrics_.watch_ended(resource, how); };
@@ -253,7 +270,10 @@ class Service {
   }
 
   void synced() {
-    if (++synced_ < kKinds) return;
+    if (++synced_ < kinds_) return;
+    follow_groups();
+    if (synced_ < kinds_) return;
+    has_begun_ = true;
     const Now now = os::now();
     scheduler_.begin(now);
     metrics_.leads();
@@ -271,7 +291,7 @@ class Service {
       const auto tasks = inbox_.take();
       for (const Inbox::Task& task : tasks) task();
       if (lost_) return fail(Code::WrongState, "the lease is lost: " + *lost_);
-      if (synced_ < kKinds) continue;
+      if (!has_begun_) continue;
       follow_groups();
       const Now now = os::now();
       const std::uint64_t revision = scheduler_.state().revision();
@@ -301,7 +321,7 @@ class Service {
       until = std::min(until.value_or(then), then);
     }
     int patience = -1;
-    if (until && synced_ == kKinds) {
+    if (until && has_begun_) {
       patience =
           static_cast<int>(std::clamp<std::int64_t>((*until - os::now().mono).count(), 0, INT_MAX));
     }
@@ -355,7 +375,10 @@ class Service {
   std::vector<std::unique_ptr<Follower>> followers_;
   MonoTime won_{};
   MonoTime told_{};
+  int kinds_ = kKinds;  ///< of objects that are waited for
   int synced_ = 0;
+  bool has_begun_ = false;
+  std::set<GangSource> passed_groups_;
   std::set<GangSource> followed_groups_;
   bool passed_name_spaces_ = false;
   std::string limits_uid_;  ///< of the ConfigMap that is there; "" if none is

@@ -132,6 +132,49 @@ def test_a_pod_group_of_kubernetes_says_how_many_start(kube, start):
         kube.ask("DELETE", f"{groups}/train")
 
 
+def test_pods_of_a_pod_group_keep_their_age_when_the_scheduler_starts_anew(kube, start, crds):
+    crds("scheduling.volcano.sh", "v1beta1")
+    groups = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
+    until_served(kube, groups)
+    kube.ask("POST", groups, {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "train"}, "spec": {"minMember": 2}})
+    kube.node("n0", 2)
+    scheduler = start()
+    make_member(kube, "other", 2)
+    until_bound(kube, "other")
+    for name in ("a", "b"):
+        make_member(kube, name, metadata=APIS["scheduling.volcano.sh"][1])
+    until_told(kube, "b", "there is room for 0")
+    make_member(kube, "young", 2)
+    until_told(kube, "young", "Insufficient")
+    scheduler.end(signal.SIGKILL)
+    end_lease(kube)
+    assert start().says("known")
+    kube.delete_pod("other")
+    until_bound(kube, "a", "b")
+    assert not node_of(pods_of(kube)["young"])
+
+
+def test_a_gang_that_is_made_anew_waits_for_all_of_the_old_one(kube, start):
+    """As controllers do: the new pods are there while the old ones still clean up."""
+    kube.node("n0", 6)
+    start()
+    old = [f"old-{rank}" for rank in range(4)]
+    for name in old:
+        make_member(kube, name, size=4, spec={"terminationGracePeriodSeconds": 600})
+    until_bound(kube, *old)
+    for name in old:
+        kube.ask("DELETE", f"/api/v1/namespaces/default/pods/{name}")
+    new = [f"new-{rank}" for rank in range(4)]
+    for name in new:
+        make_member(kube, name, size=4)
+    until_told(kube, "new-3", "4 pods of its gang train start together, and there is room for 2.")
+    for name in old[:2]:
+        kube.delete_pod(name)
+    until_bound(kube, *new)
+    for name in old[2:]:
+        kube.delete_pod(name)
+
+
 def test_the_limit_of_a_namespace_is_for_the_whole(kube, start):
     kube.node("n0", 4)
     limits = make_limits(kube, max_gpus_per_namespace="2")
