@@ -147,47 +147,15 @@ bool Step::look_through_queue() {
   while (!candidates.empty()) {
     const Candidate first = candidates.first();
     blocked.tell_before(first.place);
-    const GangNumber gang = index_.fronts.shape(first.shape).gang;
-    if (index_.gangs.start(gang) == GangStart::NotYet) index_.fronts.set_gang_full(gang);
     if (is_kept_from_queue(index_, first)) {
-      forget_preemption(first.job());
-      candidates.drop_line();
+      keep_out(first, candidates);
       continue;
     }
     resume_before(first.place, suspended, places);
-    if (index_.gangs.start(gang) == GangStart::Together) {
-      look_at_gang(first, gang, candidates, places);
-      if (index_.fair.settle_again()) {
-        candidates.compare_again();
-        blocked.compare_again();
-      }
-      continue;
-    }
-    const Signature& signature = first.line->contender.signature;
-    const Passer passer{.shape = index_.fronts.shape(first.shape),
-                        .priority = first.place.priority,
-                        .run_time = first.line->run_time,
-                        .uid = signature.uid,
-                        .parts = signature.parts};
-    auto there = room_for(first, passer.shape.demand, places);
-    if (!there) {
-      tell_blocked(first, places);
-      index_.fronts.set_full(first.shape);
-      candidates.drop_shape();
-    } else if (!pass(places, passer, *there)) {
-      candidates.drop_line();
-    } else {
-      const bool is_last = first.line->jobs.size() == 1;
-      start(first.job(), *there);
-      if (is_last) {
-        candidates.drop_line();
-      } else {
-        candidates.put_again();
-      }
-      if (index_.fair.settle_again()) {
-        candidates.compare_again();
-        blocked.compare_again();
-      }
+    look_at(first, candidates, places);
+    if (index_.fair.settle_again()) {
+      candidates.compare_again();
+      blocked.compare_again();
     }
   }
   blocked.tell_rest();
@@ -198,6 +166,42 @@ bool Step::look_through_queue() {
 
 void Step::look_at_queue() {
   while (!look_through_queue()) {
+  }
+}
+
+void Step::keep_out(const Candidate& first, Candidates& candidates) {
+  const GangNumber gang = index_.fronts.shape(first.shape).gang;
+  if (index_.gangs.start(gang) == GangStart::NotYet) index_.fronts.set_gang_full(gang);
+  forget_preemption(first.job());
+  candidates.drop_line();
+}
+
+/// Starts the first job of a line, or its gang, where there is room; else leaves out for this pass
+/// whoever there is none for either.
+void Step::look_at(const Candidate& first, Candidates& candidates, Places& places) {
+  const Shape& shape = index_.fronts.shape(first.shape);
+  if (index_.gangs.start(shape.gang) == GangStart::Together) {
+    return look_at_gang(first, shape.gang, candidates, places);
+  }
+  const Signature& signature = first.line->contender.signature;
+  const Passer passer{.shape = shape,
+                      .priority = first.place.priority,
+                      .run_time = first.line->run_time,
+                      .uid = signature.uid,
+                      .parts = signature.parts};
+  auto there = room_for(first, passer.shape.demand, places);
+  if (!there) {
+    tell_blocked(first, places);
+    index_.fronts.set_full(first.shape);
+    return candidates.drop_shape();
+  }
+  if (!pass(places, passer, *there)) return candidates.drop_line();
+  const bool is_last = first.line->jobs.size() == 1;
+  start(first.job(), *there);
+  if (is_last) {
+    candidates.drop_line();
+  } else {
+    candidates.put_again();
   }
 }
 

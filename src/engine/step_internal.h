@@ -98,6 +98,8 @@ class Step {
   void schedule();
   void look_at_queue();
   [[nodiscard]] bool look_through_queue();
+  void keep_out(const Candidate& first, Candidates& candidates);
+  void look_at(const Candidate& first, Candidates& candidates, Places& places);
   void tell_blocked(const Candidate& first, Places& places);
   /// A job of a gang that has its room.
   struct Start {
