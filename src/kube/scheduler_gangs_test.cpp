@@ -31,7 +31,14 @@ class KubeGangs : public testing::Test {
                         {"memory", std::int64_t{32} << 40},
                         {"pods", pods * 1000},
                         {"nvidia.com/gpu", gpus * 1000}};
+    nodes[name] = made;
     scheduler.put(made);
+  }
+  /// One that starts anew reads what is there.
+  void tell_all(Scheduler& next) {
+    for (const auto& [name, one] : nodes) next.put(one);
+    for (const auto& [uid, one] : pods) next.put(one);
+    next.begin(now());
   }
   Pod pod(const std::string& name, const std::string& gpu = "1") {
     Pod made;
@@ -98,6 +105,7 @@ class KubeGangs : public testing::Test {
   }
 
   Scheduler scheduler{"gflow", engine::Policy{}};
+  std::map<std::string, Node> nodes;
   std::map<std::string, Pod> pods;
   Names refused;  ///< whose next binding is
   std::chrono::milliseconds mono{1000};
@@ -186,18 +194,7 @@ TEST_F(KubeGangs, AreKnownByOneThatStartsAnew) {
   Scheduler next{"gflow", engine::Policy{}};
   Pod last = pod("c");
   last.gang = GangWish{{GangSource::Pods, "default", "train"}, 3};
-  node("n0", 2);
-  Node there;
-  for (const char* name : {"n0", "n1"}) {
-    there.uid = there.name = name;
-    there.allocatable = {{"cpu", 8000},
-                         {"memory", std::int64_t{32} << 40},
-                         {"pods", 110'000},
-                         {"nvidia.com/gpu", 2000}};
-    next.put(there);
-  }
-  for (const auto& [uid, one] : pods) next.put(one);
-  next.begin(now());
+  tell_all(next);
   EXPECT_TRUE(next.settle(now()).binds.empty());
   next.put(last);
   EXPECT_EQ(next.settle(now()).binds.size(), 3U);
@@ -211,17 +208,7 @@ TEST_F(KubeGangs, AreCompletedByOneThatStartsAnew) {
   unbound.node = unbound.allocation = "";
   pods["c"] = unbound;
   Scheduler next{"gflow", engine::Policy{}};
-  Node there;
-  for (const char* name : {"n0", "n1"}) {
-    there.uid = there.name = name;
-    there.allocatable = {{"cpu", 8000},
-                         {"memory", std::int64_t{32} << 40},
-                         {"pods", 110'000},
-                         {"nvidia.com/gpu", 2000}};
-    next.put(there);
-  }
-  for (const auto& [uid, one] : pods) next.put(one);
-  next.begin(now());
+  tell_all(next);
   const Decisions decisions = next.settle(now());
   ASSERT_EQ(decisions.binds.size(), 1U);
   EXPECT_EQ(decisions.binds.front().name, "c");
