@@ -17,10 +17,11 @@
 namespace gflow::daemon {
 namespace {
 
-/// Whether the lock names a process that is no more, or is about to be.
-bool holder_is_gone(const std::string& path) {
+/// Whether who has the lock is about to change: it names a process that is no more or will soon be
+/// none, or nobody yet, as one that took it this moment.
+bool is_changing_hands(const std::string& path) {
   const auto holder = os::read_lock(path);
-  if (!holder) return false;
+  if (!holder) return true;
   const os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, holder->pid, 0)));
   if (!process.valid()) return errno == ESRCH;
   pollfd ended{process.get(), POLLIN, 0};
@@ -37,7 +38,7 @@ Result<os::Fd> take_daemon_lock(const std::string& path, const os::LockHolder& s
   constexpr int kPatienceMs = 60'000;
   constexpr int kLookMs = 5;
   for (int waited = 0; !lock && lock.error().code == Code::WrongState && waited < kPatienceMs &&
-                       holder_is_gone(path);
+                       is_changing_hands(path);
        waited += kLookMs) {
     (void)::poll(nullptr, 0, kLookMs);
     lock = os::lock_file(path);

@@ -2,11 +2,16 @@
 #include "daemon/daemon_lock.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <future>
 
+#include "os/file.h"
 #include "os/lock_holder.h"
 #include "runner/traced_process.h"
 
@@ -47,6 +52,27 @@ TEST(DaemonLock, OneThatIsStoppedIsToldFromOneThatIsTraced) {
   const auto stopped = check_not_stopped(holder);
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, Code::Timeout);
+}
+
+/// One that took it a moment ago has not written who it is yet.
+TEST(DaemonLock, OneThatIsNotNamedYetIsWaitedFor) {
+  const std::string path = testing::TempDir() + "/gflow-lock-" + std::to_string(::getpid());
+  auto first = os::lock_file(path);
+  ASSERT_TRUE(first) << first.error().message;
+  const os::Fd looks(::inotify_init1(IN_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(looks.get(), path.c_str(), IN_CLOSE_NOWRITE), 0);
+  auto second = std::async(std::launch::async, [&path] { return take_daemon_lock(path, {1, ""}); });
+  pollfd looked{looks.get(), POLLIN, 0};
+  constexpr int kPatienceMs = 60'000;
+  ASSERT_EQ(::poll(&looked, 1, kPatienceMs), 1);  // it has read that nobody is named
+  const std::string text = os::lock_text({::getpid(), ""});
+  ASSERT_TRUE(os::write_all(first->get(), text));
+  const auto refused = second.get();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::WrongState);
+  EXPECT_TRUE(refused.error().message.contains("pid " + std::to_string(::getpid())))
+      << refused.error().message;
+  std::filesystem::remove(path);
 }
 
 }  // namespace
