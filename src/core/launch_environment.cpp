@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "core/cpu_list.h"
-#include "core/find_device.h"
+#include "core/gpu_environment.h"
 #include "core/launch.h"
 
 namespace gflow {
@@ -146,26 +146,8 @@ void set_devices(EnvironmentChanges& changes,
                  const Request& request,
                  const Attempt& attempt,
                  const Machine& machine) {
-  std::vector<std::string> indices;
-  std::vector<std::string> uuids;
-  std::string vendor;
-  for (const int gpu : attempt.allocation.gpus) {
-    indices.push_back(std::to_string(gpu));
-    const Device* device = find_device(machine, gpu);
-    uuids.push_back(device == nullptr ? "" : device->uuid);
-    if (device != nullptr && vendor.empty()) vendor = device->vendor;
-  }
-  changes.set("GFLOW_GPUS", static_cast<std::int64_t>(indices.size()));
-  changes.set("GFLOW_GPU_INDICES", join(indices, ","));
-  changes.set("GFLOW_GPU_UUIDS", join(uuids, ","));
-  changes.set("GFLOW_GPU_VENDOR", vendor);
-  changes.set("GFLOW_GPU_SHARE", share_text(indices.empty() ? Share{} : request.share));
-  if (request.share_limit != Share{} && !indices.empty()) {
-    changes.set("GFLOW_GPU_SHARE_LIMIT", share_text(request.share_limit));
-  }
-  changes.set("GFLOW_GPU_MODE", std::string(indices.empty() ? "" : gpu_mode_name(request.mode)));
-  if (request.gpu_memory.bytes > 0 && !indices.empty()) {
-    changes.set("GFLOW_GPU_MEMORY_MIB", request.gpu_memory.bytes >> 20);
+  for (const auto& [name, value] : gpu_environment(request, machine, attempt.allocation.gpus)) {
+    changes.set(name, value);
   }
   std::vector<int> visible = attempt.allocation.gpus;
   if (request.see_all) {

@@ -29,6 +29,14 @@ void say_unlimited(const char* path, const char* why) {
   say({"gflow: this process is not held to its part of the GPU: ", path, ": ", why});
 }
 
+/// In a container also where its programs are started with another environment.
+const char* account_directory() {
+  const char* const told = ::getenv("GFLOW_SHARE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  if (told != nullptr && *told != '\0') return told;
+  const bool is_container = ::access(share::kContainerDirectory, F_OK) == 0;
+  return is_container ? share::kContainerDirectory : nullptr;
+}
+
 void after_fork() {
   Session::get().forget_parent();
   forget_holdings();
@@ -68,8 +76,8 @@ share::Account* Session::open() {
     say_unlimited(path_.data(), why);
     return nullptr;
   };
-  const char* const directory = ::getenv("GFLOW_SHARE_DIR");  // NOLINT(concurrency-mt-unsafe)
-  if (directory == nullptr || *directory == '\0') return nullptr;
+  const char* const directory = account_directory();
+  if (directory == nullptr) return nullptr;
   turn_directory_ = ::strdup(directory);
   const int length =
       std::snprintf(path_.data(), path_.size(), "%s/%s", directory, share::kAccountName);

@@ -177,6 +177,8 @@ Node node_of(const Json& object) {
   }
   std::string unread;  // a resource that cannot be read is none
   node.allocatable = amounts(part(object, "status"), "allocatable", unread);
+  node.inventory =
+      read_inventory(text(part(metadata, "annotations"), std::string(kDevicesAnnotation).c_str()));
   return node;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "kube/gang.h"
+#include "kube/inventory.h"
 #include "kube/labels.h"
 #include "kube/neighbour_rules.h"
 
@@ -47,6 +48,7 @@ struct Node {
   std::vector<Taint> taints;
   bool is_cordoned = false;  ///< spec.unschedulable
   Amounts allocatable;
+  std::vector<ListedDevice> inventory;  ///< empty: nobody lists its devices
 
   friend bool operator==(const Node&, const Node&) = default;
 };

@@ -341,6 +341,62 @@ TEST(KubeScheduler, APodThatComesWithDevicesKeepsThem) {
   }
 }
 
+TEST(KubeScheduler, ANodeThatListsItsDevicesHasThose) {
+  const auto listed = [](int index, const std::string& model, const std::string& trouble = "") {
+    return ListedDevice{.resource = "nvidia.com/gpu",
+                        .index = index,
+                        .uuid = "GPU-" + std::to_string(index),
+                        .model = model,
+                        .memory = Memory::gib(40),
+                        .trouble = trouble};
+  };
+  Node node;
+  node.uid = node.name = "n1";
+  node.labels = {{"gpu-type", "V100"}};
+  node.allocatable = {{"cpu", 8000}, {"pods", 110'000}, {"nvidia.com/gpu", 3000}};
+  node.inventory = {
+      listed(0, "A100"), listed(1, "A100", "it is hot"), listed(2, "A100"), listed(5, "H100")};
+  Cluster cluster;
+  cluster.put(node);
+  cluster.pod("v", "1(V100)");
+  EXPECT_EQ(cluster.where("v"), "") << "the label says what it does not have";
+  cluster.pod("h", "1(H100)");
+  EXPECT_TRUE(cluster.pods().at("h").allocation.contains(R"("index":5)"));
+  cluster.pod("half", "0.5(A100)");
+  EXPECT_TRUE(cluster.pods().at("half").allocation.contains(R"("memory_bytes":21474836480)"))
+      << cluster.pods().at("half").allocation;
+  cluster.pod("two", "2");
+  EXPECT_EQ(cluster.where("two"), "") << "one is hot, and one is shared";
+  // Its kubelet offers none: what runs keeps its own, and nothing new starts.
+  node.allocatable["nvidia.com/gpu"] = 0;
+  cluster.put(node);
+  cluster.pod("one", "1");
+  EXPECT_EQ(cluster.where("one"), "");
+  EXPECT_EQ(cluster.where("h"), "n1");
+  node.allocatable["nvidia.com/gpu"] = 4000;
+  node.inventory[1].trouble = "";
+  cluster.put(node);
+  EXPECT_EQ(cluster.where("two"), "n1");
+  EXPECT_TRUE(cluster.pods().at("two").allocation.contains(R"("index":1)"));
+}
+
+TEST(KubeScheduler, WhatIsNoListOfDevicesIsNone) {
+  EXPECT_TRUE(read_inventory("").empty());
+  EXPECT_TRUE(read_inventory("{").empty());
+  EXPECT_TRUE(read_inventory(R"({"devices":7})").empty());
+  const std::string one = R"({"resource":"nvidia.com/gpu","index":0,"uuid":"a","model":"m"})";
+  EXPECT_EQ(read_inventory(R"({"devices":[)" + one + "]}").size(), 1U);
+  EXPECT_TRUE(read_inventory(R"({"devices":[)" + one + "," + one + "]}").empty()) << "twice";
+  EXPECT_TRUE(read_inventory(R"({"devices":[)" + one + R"(,{"index":-1}]})").empty());
+  const std::vector<ListedDevice> devices = {{.resource = "amd.com/gpu",
+                                              .index = 3,
+                                              .uuid = "u",
+                                              .model = "m",
+                                              .memory = Memory{7},
+                                              .trouble = "t"}};
+  EXPECT_EQ(read_inventory(inventory_text(devices)), devices);
+}
+
 TEST(KubeScheduler, PodsOfOthersHaveWhatTheySayAndWhatElseTheyAskFor) {
   struct Case {
     std::string allocation;  ///< of each of two pods that ask for a GPU of three

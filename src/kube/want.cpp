@@ -74,6 +74,43 @@ std::optional<Memory> memory_of(const Node& node,
   return catalogue::memory_of(catalogue::short_model(vendor, model));
 }
 
+/// What a pod's annotation calls a device, which is known by that.
+std::string name_of(std::string_view resource, int index) {
+  return fmt::format("{}/{}", resource, index);
+}
+
+/// As many as the kubelet offers, all alike.
+std::vector<Device> counted_of(const Node& node, const GpuResource& resource, int offered) {
+  const std::string model = model_of(node, resource.vendor);
+  std::vector<Device> devices(static_cast<std::size_t>(offered));
+  for (int i = 0; i < offered; ++i) {
+    Device& device = devices[static_cast<std::size_t>(i)];
+    device.model = model;
+    device.uuid = name_of(resource.name, i);
+    device.memory_total = memory_of(node, resource.vendor, model);
+  }
+  return devices;
+}
+
+/// Those of the node's inventory. Where its kubelet offers fewer than work, as one does whose
+/// device plugin is gone, the last ones are none for now.
+std::vector<Device> listed_of(const Node& node, const GpuResource& resource, int offered) {
+  std::vector<Device> devices;
+  for (const ListedDevice& one : node.inventory) {
+    if (one.resource != resource.name) continue;
+    Device device;
+    device.model = one.model;
+    device.uuid = name_of(resource.name, one.index);
+    device.memory_total = one.memory > Memory{} ? std::optional(one.memory)
+                                                : memory_of(node, resource.vendor, one.model);
+    device.trouble = one.trouble;
+    if (device.trouble.empty() && offered-- <= 0) device.trouble = "its kubelet does not offer it";
+    device.usable = device.trouble.empty();
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
 /// 1 to 231 of 1 and more: three bits behind the first, and how many follow.
 int steps(std::uint32_t priority) {
   const auto bits = static_cast<int>(std::bit_width(priority));
@@ -134,15 +171,12 @@ Amounts extras_of(const Pod& pod) {
 std::vector<Device> devices_of(const Node& node) {
   std::vector<Device> devices;
   for (const GpuResource& resource : kGpuResources) {
-    const int count = whole_of(amount_of(node.allocatable, resource.name));
-    const std::string model = model_of(node, resource.vendor);
-    for (int i = 0; i < count; ++i) {
-      Device device;
+    const int offered = whole_of(amount_of(node.allocatable, resource.name));
+    std::vector<Device> those = listed_of(node, resource, offered);
+    if (those.empty()) those = counted_of(node, resource, offered);
+    for (Device& device : those) {
       device.index = static_cast<int>(devices.size());
       device.vendor = resource.vendor;
-      device.model = model;
-      device.uuid = fmt::format("{}/{}", resource.name, i);
-      device.memory_total = memory_of(node, resource.vendor, model);
       devices.push_back(std::move(device));
     }
   }
@@ -198,8 +232,7 @@ Chosen name_device(const std::vector<Device>& devices, int index) {
 }
 
 std::optional<int> index_of(const std::vector<Device>& devices, const Chosen& chosen) {
-  const std::string uuid = fmt::format("{}/{}", chosen.resource, chosen.index);
-  const auto at = std::ranges::find(devices, uuid, &Device::uuid);
+  const auto at = std::ranges::find(devices, name_of(chosen.resource, chosen.index), &Device::uuid);
   if (at == devices.end()) return std::nullopt;
   return at->index;
 }

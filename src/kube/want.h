@@ -38,8 +38,9 @@ inline constexpr std::array<GpuResource, 6> kGpuResources = {{{"nvidia.com/gpu",
 /// What of a pod the engine does not count and a node must have left: all but CPUs, memory, GPUs.
 [[nodiscard]] Amounts extras_of(const Pod& pod);
 
-/// The GPUs of a node, by index. Their model is what its labels say (gpu-type,
-/// nvidia.com/gpu.product, ...), their memory nvidia.com/gpu.memory, else that of the model.
+/// The GPUs of a node, by index: those of its inventory, of which no more may be given out than its
+/// kubelet offers; without one as many as it offers, of the model that the labels say (gpu-type,
+/// nvidia.com/gpu.product, ...), with the memory of nvidia.com/gpu.memory, else that of the model.
 [[nodiscard]] std::vector<Device> devices_of(const Node& node);
 
 /// One device of gflow/allocation.

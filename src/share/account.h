@@ -23,6 +23,8 @@ constexpr std::uint64_t kWholeShare = 10'000;
 constexpr std::uint64_t kShareCredit = 100'000'000;
 /// Who was away for as long, in nanoseconds, comes as one that was never there.
 constexpr std::uint64_t kLongAway = 1'000'000'000'000;
+/// Where both are in a container, whatever its environment says of GFLOW_SHARE_DIR.
+constexpr const char* kContainerDirectory = "/run/gflow-share";
 constexpr std::size_t kUuidSize = 48;  ///< with its NUL: "GPU-" or "MIG-" and 36 letters
 
 /// Amounts are atomic so that they may be read without the lock; they change only under it.

@@ -7,6 +7,7 @@ readonly BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config ccache git
   "libboost1.81-dev libboost1.83-dev libboost-dev" nlohmann-json3-dev libyaml-cpp-dev libfmt-dev
   libspdlog-dev libsqlitecpp-dev libsqlite3-dev libtomlplusplus-dev prometheus-cpp-dev libssl-dev zlib1g-dev tzdata gettext
+  libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
 )
 # What the jobs of the demo run.
 # shellcheck disable=SC2034  # used by build.sh

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# gflow_kubelet_api: what a kubelet and a device plugin say to each other, by gRPC, made of src/deviceplugin/api/*.proto.
+# Without gRPC (libgrpc++-dev, protobuf-compiler-grpc) there is none, and gflow-device-plugin is not built.
+pkg_check_modules(GRPC IMPORTED_TARGET GLOBAL grpc++ protobuf)
+find_program(GFLOW_PROTOC protoc)
+find_program(GFLOW_GRPC_PLUGIN grpc_cpp_plugin)
+if(NOT TARGET PkgConfig::GRPC OR NOT GFLOW_PROTOC OR NOT GFLOW_GRPC_PLUGIN)
+  message(STATUS "gflow-device-plugin is not built: no gRPC here (libgrpc++-dev, protobuf-compiler-grpc)")
+  return()
+endif()
+
+set(protos ${CMAKE_SOURCE_DIR}/src/deviceplugin/api)
+set(made ${CMAKE_BINARY_DIR}/kubelet_api)
+file(MAKE_DIRECTORY ${made})
+set(sources "")
+foreach(api device_plugin pod_resources)
+  set(files ${made}/${api}.pb.cc ${made}/${api}.grpc.pb.cc)
+  add_custom_command(
+    OUTPUT ${files} ${made}/${api}.pb.h ${made}/${api}.grpc.pb.h
+    COMMAND ${GFLOW_PROTOC} -I${protos} --cpp_out=${made} --grpc_out=${made}
+            --plugin=protoc-gen-grpc=${GFLOW_GRPC_PLUGIN} ${protos}/${api}.proto
+    DEPENDS ${protos}/${api}.proto VERBATIM)
+  list(APPEND sources ${files})
+endforeach()
+add_library(gflow_kubelet_api STATIC ${sources})
+target_include_directories(gflow_kubelet_api SYSTEM PUBLIC ${made})
+target_link_libraries(gflow_kubelet_api PUBLIC PkgConfig::GRPC)
+target_compile_options(gflow_kubelet_api PRIVATE -w)
+set_target_properties(gflow_kubelet_api PROPERTIES UNITY_BUILD OFF)

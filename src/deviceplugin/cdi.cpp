@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deviceplugin/cdi.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "config/yaml.h"
+#include "kube/fields.h"
+#include "os/file.h"
+
+namespace gflow::deviceplugin {
+namespace {
+
+using Json = nlohmann::json;
+using config::Yaml;
+using kube::part;
+
+constexpr std::string_view kKind = "gflow/allocation";
+constexpr std::string_view kFileStart = "gflow-allocation-";
+constexpr std::string_view kFileEnd = ".json";
+
+/// The only values of a specification that are no text.
+constexpr std::array<std::string_view, 8> kNumbers = {
+    "major", "minor", "fileMode", "uid", "gid", "timeout", "additionalGids", "hostNetDevIndex"};
+
+Json scalar(const std::string& key, const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const auto number =
+      std::ranges::find(kNumbers, key) == kNumbers.end() ? std::nullopt : parse_number(text);
+  return number ? Json(*number) : Json(text);
+}
+
+/// `key`: under which it stands.
+Json json_of(const Yaml& yaml, const std::string& key) {
+  if (const auto* text = std::get_if<std::string>(&yaml.value)) return scalar(key, *text);
+  if (const auto* list = std::get_if<std::vector<Yaml>>(&yaml.value)) {
+    Json made = Json::array();
+    for (const Yaml& one : *list) made.push_back(json_of(one, key));
+    return made;
+  }
+  if (const auto* map = std::get_if<std::vector<Yaml::Entry>>(&yaml.value)) {
+    Json made = Json::object();
+    for (const Yaml::Entry& one : *map) made[one.key] = json_of(one.value, one.key);
+    return made;
+  }
+  return {};
+}
+
+Result<Json> read_specification(const std::string& path) {
+  const std::string text = GF_TRY(os::read_regular_file(path));
+  if (!path.ends_with(kFileEnd)) return json_of(GF_TRY(config::read_yaml(text, path)), "");
+  Json read = Json::parse(text, nullptr, false);
+  if (read.is_discarded()) return fail(Code::Usage, fmt::format("'{}' is no JSON", path));
+  return read;
+}
+
+bool is_specification(std::string_view name) {
+  return name.ends_with(kFileEnd) || name.ends_with(".yaml") || name.ends_with(".yml");
+}
+
+/// All of a kind, those that win first.
+Result<std::vector<Json>> specifications(const std::vector<std::string>& directories,
+                                         std::string_view kind) {
+  std::vector<Json> found;
+  for (auto at = directories.rbegin(); at != directories.rend(); ++at) {
+    auto names = os::names_in(*at);
+    if (!names && names.error().code == Code::NotFound) continue;
+    if (!names) return std::unexpected(names.error());
+    std::ranges::sort(*names);
+    for (const std::string& name : *names) {
+      if (!is_specification(name) || !key_of_cdi_file(name).empty()) continue;
+      Json read = GF_TRY(read_specification(*at + "/" + name));
+      if (kube::text(read, "kind") == kind) found.push_back(std::move(read));
+    }
+  }
+  return found;
+}
+
+/// Versions are numbers between dots.
+bool is_older(std::string_view a, std::string_view b) {
+  const auto numbers = [](std::string_view version) {
+    std::array<std::uint64_t, 3> read{};
+    const auto pieces = split(version, '.');
+    for (std::size_t i = 0; i < std::min(pieces.size(), read.size()); ++i) {
+      read[i] = parse_number(pieces[i]).value_or(0);
+    }
+    return read;
+  };
+  return numbers(a) < numbers(b);
+}
+
+struct Found {
+  const Json* specification;
+  const Json* device;
+};
+
+std::optional<Found> find_device(const std::vector<Json>& specifications, const Device& device) {
+  for (const std::string& name : {device.uuid, std::to_string(device.index)}) {
+    for (const Json& one : specifications) {
+      for (const Json& named : part(one, "devices")) {
+        if (kube::text(named, "name") == name) return Found{&one, &named};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::unexpected<Error> unknown(std::string_view kind, const Device& device) {
+  const std::string_view help =
+      kind.starts_with("nvidia")
+          ? "; 'nvidia-ctk cdi generate --output /var/run/cdi/nvidia.yaml' on the node makes one"
+          : "; the vendor's tools make one";
+  return fail(Code::NotFound,
+              fmt::format("no CDI specification of {} on this node names the GPU {} ({}){}",
+                          kind,
+                          device.uuid,
+                          device.index,
+                          help));
+}
+
+}  // namespace
+
+std::string cdi_name(std::string_view key) { return fmt::format("{}={}", kKind, key); }
+
+std::string cdi_file_name(std::string_view key) {
+  return fmt::format("{}{}{}", kFileStart, key, kFileEnd);
+}
+
+std::string key_of_cdi_file(std::string_view name) {
+  if (!name.starts_with(kFileStart) || !name.ends_with(kFileEnd)) return "";
+  name.remove_prefix(kFileStart.size());
+  name.remove_suffix(kFileEnd.size());
+  return std::string(name);
+}
+
+void add_edits(Edits& to, const Edits& more) {
+  if (is_older(to.version, more.version)) to.version = more.version;
+  for (const auto& [key, value] : more.edits.items()) {
+    Json& there = to.edits[key];
+    if (there.is_array() && value.is_array()) {
+      there.insert(there.end(), value.begin(), value.end());
+    } else {
+      there = value;
+    }
+  }
+}
+
+Result<Edits> vendor_edits(const std::vector<std::string>& directories,
+                           std::string_view kind,
+                           const std::vector<const Device*>& devices) {
+  const auto all = GF_TRY(specifications(directories, kind));
+  Edits edits;
+  std::vector<const Json*> begun;
+  const auto add = [&edits](const Json& version, const Json& of) {
+    const Json& what = part(of, "containerEdits");
+    if (what.is_object()) add_edits(edits, {kube::text(version, "cdiVersion"), what});
+  };
+  for (const Device* device : devices) {
+    const auto found = find_device(all, *device);
+    if (!found) return unknown(kind, *device);
+    if (std::ranges::find(begun, found->specification) == begun.end()) {
+      add(*found->specification, *found->specification);
+      begun.push_back(found->specification);
+    }
+    add(*found->specification, *found->device);
+  }
+  return edits;
+}
+
+std::string cdi_text(std::string_view key, const Edits& edits) {
+  const nlohmann::ordered_json device = {{"name", key}, {"containerEdits", edits.edits}};
+  return nlohmann::ordered_json{{"cdiVersion", edits.version},
+                                {"kind", kKind},
+                                {"devices", nlohmann::ordered_json::array({device})}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace gflow::deviceplugin

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deviceplugin/container_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/find_device.h"
+#include "core/gpu_environment.h"
+#include "os/fd.h"
+#include "os/file.h"
+#include "os/paths.h"
+#include "runner/gpu_share.h"
+#include "share/account.h"
+#include "share/account_file.h"
+
+namespace gflow::deviceplugin {
+namespace {
+
+/// Where a container has its account, its turn and the library: libgflow-share.so looks there.
+constexpr std::string_view kInContainer = share::kContainerDirectory;
+constexpr std::string_view kLibrary = "libgflow-share.so";
+/// Named there, a library is loaded whatever the environment is, and musl's programs pass it by.
+constexpr std::string_view kPreloads = "ld.so.preload";
+constexpr mode_t kForAll = 0666;  // of whatever user a container is; nobody else has it mounted
+constexpr mode_t kToRead = 0644;
+
+/// Whoever reads it finds all of it, or what was there.
+Result<void> replace(const std::string& path, std::string_view content, mode_t mode) {
+  const std::string fresh = path + ".new";
+  GF_CHECK(os::write_file(fresh, content, mode));
+  // What is made is less the umask.
+  if (::chmod(fresh.c_str(), mode) != 0) return os::errno_error("open to containers", fresh);
+  if (::rename(fresh.c_str(), path.c_str()) != 0) return os::errno_error("replace", path);
+  return {};
+}
+
+void mount(Edits& edits, const std::string& from, std::string_view to, bool can_write) {
+  edits.edits["mounts"].push_back(
+      {{"hostPath", from},
+       {"containerPath", to},
+       {"options", {can_write ? "rw" : "ro", "nosuid", "nodev", "bind"}}});
+}
+
+void set(Edits& edits, std::string_view name, std::string_view value) {
+  edits.edits["env"].push_back(fmt::format("{}={}", name, value));
+}
+
+std::string in_container(std::string_view name) { return fmt::format("{}/{}", kInContainer, name); }
+
+std::string owner_text(std::string_view pod, std::string_view container) {
+  return fmt::format("{}\n{}\n", pod, container);
+}
+
+std::string kind_of(std::string_view vendor) { return fmt::format("{}.com/gpu", vendor); }
+
+}  // namespace
+
+std::string ContainerFiles::directory(const std::string& key) const {
+  return places_.state + "/containers/" + key;
+}
+
+Result<void> ContainerFiles::open(std::string& trouble) {
+  GF_CHECK(os::make_own_directory(places_.state, 0755));
+  GF_CHECK(os::make_directories(places_.state + "/containers", 0755));
+  GF_CHECK(os::make_directories(places_.cdi, 0755));
+  const auto own = os::helper_library(std::string(kLibrary));
+  trouble = own ? "" : fmt::format("{} is not installed beside this program", kLibrary);
+  if (!own) return {};
+  GF_CHECK(os::make_own_directory(places_.library, 0755));
+  const std::string installed = fmt::format("{}/{}", places_.library, kLibrary);
+  const std::string content = GF_TRY(os::read_file(*own));
+  const auto there = os::read_if_exists(installed);
+  if (!there || *there != content) GF_CHECK(replace(installed, content, 0755));
+  GF_CHECK(replace(
+      fmt::format("{}/{}", places_.library, kPreloads), in_container(kLibrary) + "\n", kToRead));
+  const std::string why = runner::why_not_loadable(installed, ::geteuid());
+  if (!why.empty()) trouble = fmt::format("'{}' cannot be loaded: {}", installed, why);
+  can_hold_ = trouble.empty();
+  return {};
+}
+
+Result<void> ContainerFiles::write(const std::string& key,
+                                   const Grant& grant,
+                                   const Machine& machine) {
+  GF_CHECK(os::remove_tree(directory(key)));
+  GF_CHECK(os::make_directories(directory(key), 0755));
+  const Edits edits = GF_TRY(edits_of(key, grant, machine));
+  GF_CHECK(os::write_file(directory(key) + "/owner", owner_text(grant.pod, grant.container)));
+  return replace(places_.cdi + "/" + cdi_file_name(key), cdi_text(key, edits), kToRead);
+}
+
+Result<bool> ContainerFiles::renew(const std::string& key, const ContainerName& container) {
+  const auto owner = GF_TRY(os::read_if_exists(directory(key) + "/owner"));
+  if (owner != owner_text(container.full_name(), container.container)) return false;
+  const auto account = GF_TRY(os::read_if_exists(directory(key) + "/fresh"));
+  if (account) {
+    GF_CHECK(replace(directory(key) + "/" + share::kAccountName, *account, kForAll));
+  }
+  return os::is_file(places_.cdi + "/" + cdi_file_name(key));
+}
+
+Result<Edits> ContainerFiles::edits_of(const std::string& key,
+                                       const Grant& grant,
+                                       const Machine& machine) {
+  std::vector<const Device*> devices;
+  std::vector<int> indices;
+  for (const DeviceGrant& one : grant.devices) {
+    devices.push_back(gflow::find_device(machine, one.index));
+    indices.push_back(one.index);
+  }
+  Edits edits;
+  const bool is_simulated = machine.source.starts_with("sim");
+  if (!devices.empty() && !is_simulated) {
+    const std::string kind = kind_of(devices.front()->vendor);
+    edits = GF_TRY(vendor_edits({places_.vendor_cdi, places_.cdi}, kind, devices));
+  }
+  // Images of CUDA ask for all GPUs by it, which a runtime of NVIDIA would give them.
+  set(edits, "NVIDIA_VISIBLE_DEVICES", "void");
+  for (const auto& [name, value] : gpu_environment(grant.request, machine, indices)) {
+    set(edits, name, value);
+  }
+  add_edits(edits, GF_TRY(hold_to_part(key, grant)));
+  return edits;
+}
+
+Result<Edits> ContainerFiles::hold_to_part(const std::string& key, const Grant& grant) {
+  const auto limits = runner::device_limits({.devices = grant.devices, .mode = grant.request.mode});
+  Edits edits;
+  if (limits.empty() || !can_hold_) return edits;
+  const auto account = share::encode_account(limits);
+  if (!account) return fail(Code::Usage, account.error());
+  const std::string own = directory(key);
+  GF_CHECK(os::write_file(own + "/fresh", *account));
+  GF_CHECK(replace(own + "/" + share::kAccountName, *account, kForAll));
+  const std::string turn = runner::turn_of(limits);
+  if (!turn.empty()) {
+    GF_CHECK(link_turn(turn, own + "/" + share::kTurnName));
+    mount(edits, own + "/" + share::kTurnName, in_container(share::kTurnName), true);
+  }
+  mount(edits, own + "/" + share::kAccountName, in_container(share::kAccountName), true);
+  mount(edits, fmt::format("{}/{}", places_.library, kLibrary), in_container(kLibrary), false);
+  mount(edits, fmt::format("{}/{}", places_.library, kPreloads), "/etc/ld.so.preload", false);
+  return edits;
+}
+
+/// One file for all containers with a part of the device, which they lock.
+Result<void> ContainerFiles::link_turn(const std::string& name, const std::string& own) const {
+  const std::string path = places_.state + "/" + name;
+  const os::Fd file = GF_TRY(os::open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW, kForAll));
+  if (::fchmod(file.get(), kForAll) != 0) return os::errno_error("open to containers", path);
+  if (::link(path.c_str(), own.c_str()) != 0) return os::errno_error("link", own);
+  return {};
+}
+
+Result<void> ContainerFiles::keep_only(const std::set<std::string>& keys) {
+  for (const std::string& name : GF_TRY(os::names_in(places_.cdi))) {
+    const std::string key = key_of_cdi_file(name);
+    if (key.empty() || keys.contains(key)) continue;
+    const std::string path = places_.cdi + "/" + name;
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return os::errno_error("remove", path);
+  }
+  for (const std::string& key : GF_TRY(os::names_in(places_.state + "/containers"))) {
+    if (!keys.contains(key)) GF_CHECK(os::remove_tree(directory(key)));
+  }
+  return {};
+}
+
+}  // namespace gflow::deviceplugin

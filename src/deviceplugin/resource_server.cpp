@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deviceplugin/resource_server.h"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+#include "base/text.h"
+#include "device_plugin.grpc.pb.h"
+#include "deviceplugin/cdi.h"
+
+namespace gflow::deviceplugin {
+namespace {
+
+template <typename Ids>
+Tickets tickets_of(const Ids& ids) {
+  return {ids.begin(), ids.end()};
+}
+
+grpc::StatusCode status_code(Code code) {
+  switch (code) {
+    case Code::Unreachable:
+    case Code::Timeout:
+      return grpc::StatusCode::UNAVAILABLE;
+    case Code::NotFound:
+      return grpc::StatusCode::NOT_FOUND;
+    default:
+      return grpc::StatusCode::FAILED_PRECONDITION;
+  }
+}
+
+}  // namespace
+
+class ResourceServer::Service final : public v1beta1::DevicePlugin::Service {
+ public:
+  Service(std::string resource, Start start)
+      : resource_(std::move(resource)), start_(std::move(start)) {}
+
+  void offer(const Tickets& healthy, const Tickets& unhealthy) {
+    const std::lock_guard lock(mutex_);
+    if (is_offered_ && healthy == healthy_ && unhealthy == unhealthy_) return;
+    healthy_ = healthy;
+    unhealthy_ = unhealthy;
+    is_offered_ = true;
+    ++version_;
+    changed_.notify_all();
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    is_ended_ = true;
+    changed_.notify_all();
+  }
+
+  grpc::Status GetDevicePluginOptions(grpc::ServerContext* /*context*/,
+                                      const v1beta1::Empty* /*request*/,
+                                      v1beta1::DevicePluginOptions* answer) override {
+    answer->set_pre_start_required(true);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListAndWatch(grpc::ServerContext* context,
+                            const v1beta1::Empty* /*request*/,
+                            grpc::ServerWriter<v1beta1::ListAndWatchResponse>* writer) override {
+    std::uint64_t told = 0;
+    while (true) {
+      v1beta1::ListAndWatchResponse list;
+      {
+        std::unique_lock lock(mutex_);
+        // One who went away is not told of by anything else.
+        while (!is_ended_ && told == version_ && !context->IsCancelled()) {
+          changed_.wait_for(lock, std::chrono::seconds(1));
+        }
+        if (is_ended_ || context->IsCancelled()) return grpc::Status::OK;
+        told = version_;
+        add(list, healthy_, "Healthy");
+        add(list, unhealthy_, "Unhealthy");
+      }
+      if (!writer->Write(list)) return grpc::Status::OK;
+    }
+  }
+
+  grpc::Status Allocate(grpc::ServerContext* /*context*/,
+                        const v1beta1::AllocateRequest* request,
+                        v1beta1::AllocateResponse* answer) override {
+    for (const auto& container : request->container_requests()) {
+      const std::string key = key_of(resource_, tickets_of(container.devices_ids()));
+      answer->add_container_responses()->add_cdi_devices()->set_name(cdi_name(key));
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status PreStartContainer(grpc::ServerContext* /*context*/,
+                                 const v1beta1::PreStartContainerRequest* request,
+                                 v1beta1::PreStartContainerResponse* /*answer*/) override {
+    const auto started = start_(resource_, tickets_of(request->devices_ids()));
+    if (started) return grpc::Status::OK;
+    return {status_code(started.error().code), printable(started.error().message)};
+  }
+
+ private:
+  static void add(v1beta1::ListAndWatchResponse& list, const Tickets& tickets, const char* health) {
+    for (const std::string& one : tickets) {
+      v1beta1::Device* const device = list.add_devices();
+      device->set_id(one);
+      device->set_health(health);
+    }
+  }
+
+  const std::string resource_;
+  const Start start_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Tickets healthy_;
+  Tickets unhealthy_;
+  std::uint64_t version_ = 0;
+  bool is_offered_ = false;
+  bool is_ended_ = false;
+};
+
+class ResourceServer::Running {
+ public:
+  Running(std::string resource, Start start) : service(std::move(resource), std::move(start)) {}
+  ~Running() {
+    if (!server) return;
+    service.end();
+    server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  Service service;
+  std::unique_ptr<grpc::Server> server;
+};
+
+ResourceServer::ResourceServer() = default;
+ResourceServer::~ResourceServer() = default;
+
+Result<std::unique_ptr<ResourceServer>> ResourceServer::listen(const std::string& socket,
+                                                               const std::string& resource,
+                                                               Start start) {
+  auto made = std::make_unique<ResourceServer>();
+  made->running_ = std::make_unique<Running>(resource, std::move(start));
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("unix://" + socket, grpc::InsecureServerCredentials());
+  builder.RegisterService(&made->running_->service);
+  made->running_->server = builder.BuildAndStart();
+  if (!made->running_->server) {
+    return fail(Code::Failure, fmt::format("cannot listen at '{}'", printable(socket)));
+  }
+  return made;
+}
+
+void ResourceServer::offer(const Tickets& healthy, const Tickets& unhealthy) {
+  running_->service.offer(healthy, unhealthy);
+}
+
+}  // namespace gflow::deviceplugin
