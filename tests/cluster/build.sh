@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # kube-apiserver and etcd for tests, built of the modules that go.sum names, once for all checkouts of a machine: build.sh
-# builds what is missing, with --kube-scheduler that, too; build.sh --where says only where it is, or would be.
+# builds what is missing, with --kube-scheduler and --kubelet those, too; build.sh --where says only where it is, or would be.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 readonly PROGRAMS=(k8s.io/kubernetes/cmd/kube-apiserver go.etcd.io/etcd/server/v3)
@@ -31,14 +31,32 @@ build() {
   rm -rf "$made/compiled"
 }
 
+# What a kubelet says to a container runtime and to device plugins, and what it tells of them: all three are called api.proto there.
+copy_protocols() {
+  local go made=$1 name module path
+  go=$(find_go)
+  mkdir -p "$made"
+  while read -r name module path; do
+    GOTOOLCHAIN=local "$go" mod download "$module"
+    install -m 644 "$(GOTOOLCHAIN=local "$go" list -m -f '{{.Dir}}' "$module")/pkg/apis/$path/api.proto" "$made/$name.proto"
+  done <<<"\
+runtime k8s.io/cri-api runtime/v1
+deviceplugin k8s.io/kubelet deviceplugin/v1beta1
+podresources k8s.io/kubelet podresources/v1"
+}
+
 build_missing() {
-  local made=$1
+  local made=$1 program
+  shift
   if [[ ! -f $made/complete ]]; then
     build "$made" "${PROGRAMS[@]}"
     mv "$made/server" "$made/etcd"  # it is named after a folder
     touch "$made/complete"
   fi
-  if [[ $2 == --kube-scheduler && ! -f $made/kube-scheduler ]]; then build "$made" k8s.io/kubernetes/cmd/kube-scheduler; fi
+  for program in "${@#--}"; do
+    if [[ ! -f $made/$program ]]; then build "$made" "k8s.io/kubernetes/cmd/$program"; fi
+    if [[ $program == kubelet && ! -f $made/protocols/podresources.proto ]]; then copy_protocols "$made/protocols"; fi
+  done
 }
 
 main() {
@@ -49,7 +67,7 @@ main() {
     mkdir -p "$KEPT"
     (
       flock 9  # checkouts that are set up at once wait for each other
-      build_missing "$made" "${1:-}"
+      build_missing "$made" "$@"
     ) 9>"$KEPT/lock"
   fi
   printf '%s\n' "$made"

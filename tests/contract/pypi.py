@@ -9,14 +9,18 @@ import pytest
 PROGRAMS = Path(__file__).parents[2] / ".venv/bin"
 
 
-def needed(path, name):
-    """The path. Where nothing is there: skipped with the reason, and a failure where everything has to run."""
-    if path.exists():
-        return path
-    reason = f"{name} is not installed (./dev setup)"
+def missing(reason):
+    """Skipped, and a failure where everything has to run."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def needed(path, name):
+    """The path. Where nothing is there: skipped with the reason, and a failure where everything has to run."""
+    if not path.exists():
+        missing(f"{name} is not installed (./dev setup)")
+    return path
 
 
 def module(name):

@@ -119,20 +119,20 @@ def chosen(pod):
     return [(one["resource"], one["index"], one["share_parts"]) for one in json.loads(written)["devices"]]
 
 
-def until(kube, is_so, patience=60, namespace="default"):
-    """The pods by name once that is so of them: a list, and a watch from there on."""
+def until(kube, is_so, patience=60, namespace="default", kind="Pod"):
+    """The pods by name once that is so of them, or what else of that kind: a list, and a watch from there on."""
     end = time.monotonic() + patience
     trusted = ssl.create_default_context(cafile=kube.root / "certs/apiserver.crt")
     pods = {}
     while True:
         with contextlib.suppress(OSError):  # the server is down just now
-            listed = json.loads(kube.raw("GET", path_of("Pod", namespace)))
+            listed = json.loads(kube.raw("GET", path_of(kind, namespace)))
             pods = {one["metadata"]["name"]: one for one in listed["items"]}
             version = listed["metadata"]["resourceVersion"]
             if is_so(pods):
                 return pods
             asked = urllib.request.Request(
-                f"{kube.url}{path_of('Pod', namespace)}?watch=1&timeoutSeconds=2&resourceVersion={version}",
+                f"{kube.url}{path_of(kind, namespace)}?watch=1&timeoutSeconds=2&resourceVersion={version}",
                 headers={"Authorization": f"Bearer {ADMIN}"})
             with urllib.request.urlopen(asked, timeout=PATIENCE, context=trusted) as answer:
                 for line in answer:

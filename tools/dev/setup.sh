@@ -100,8 +100,8 @@ install_frameworks() {
   ln -sfn "$FRAMEWORKS_HOME/${key:0:16}" .venv-frameworks
 }
 
-# kube-apiserver, etcd and kube-scheduler for the tests of a cluster, by their hashes: some minutes of compiling, once for all checkouts of a machine.
-install_cluster() { nice -n 10 tests/cluster/build.sh --kube-scheduler >/dev/null; }
+# kube-apiserver, etcd, kube-scheduler and kubelet for the tests of a cluster, by their hashes: minutes of compiling, once for all checkouts of a machine.
+install_cluster() { nice -n 10 tests/cluster/build.sh --kube-scheduler --kubelet >/dev/null; }
 
 setup_tools() {
   install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
