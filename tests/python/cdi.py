@@ -40,8 +40,11 @@ class Edits:
             name, _, value = one.partition("=")
             self.environment[name] = value
         self.nodes += [device_node(one["path"], one.get("hostPath", one["path"]), one) for one in said.get("deviceNodes", ())]
-        self.mounts += [{"source": one["hostPath"], "target": one["containerPath"], "read_only": "ro" in one.get("options", ())}
-                        for one in said.get("mounts", ())]
+        for one in said.get("mounts", ()):
+            options = one.get("options", ())
+            if "bind" not in options and "rbind" not in options:
+                raise Unresolvable(f"no file system is of type {one.get('type', '')!r}, and no option says that {one['hostPath']} is to be bound")
+            self.mounts.append({"source": one["hostPath"], "target": one["containerPath"], "read_only": "ro" in options})
 
 
 def device_node(path, of, said=None):

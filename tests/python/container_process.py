@@ -89,6 +89,7 @@ def become(folder, process):
         bind(source, one)
     for node in process["nodes"]:
         make_node(node)
+    os.umask(0o022)
     os.chdir(process["directory"])
     os.setgroups(process["groups"])
     os.setgid(process["group"])

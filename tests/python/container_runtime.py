@@ -4,7 +4,7 @@
 It serves CRI at FOLDER/runtime.sock, says so by a line, and ends, its containers with it, when it is killed. A container is a process
 in a mount and a PID namespace of its own, over the host's own files (container_process.py). It has what ContainerConfig says of command,
 environment, mounts, devices, CDI devices, user and log. There are no images (any name is that of the host's files), no networks but the
-host's, no limits, and nobody can attach to one.
+host's, no control groups, no limits and no capabilities taken, and nobody can attach to one.
 """
 
 import dataclasses

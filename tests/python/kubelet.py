@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ CONFIGURATION = {
     "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
     "failCgroupV1": False, "cgroupsPerQOS": False, "enforceNodeAllocatable": [], "cgroupDriver": "cgroupfs", "failSwapOn": False,
     "localStorageCapacityIsolation": False, "makeIPTablesUtilChains": False, "oomScoreAdj": 0, "resolvConf": "",
+    "volumePluginDir": "/var/lib/kubelet/volume-plugins",
     "enableServer": False, "readOnlyPort": 0, "healthzPort": 0,
     "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False}}, "authorization": {"mode": "AlwaysAllow"},
     "containerRuntimeEndpoint": "unix:///run/containers/runtime.sock",
@@ -58,7 +60,7 @@ CONFIGURATION = {
 class Node:
     """The namespace, and in it the runtime, the kubelet and what else a test starts there.
 
-    Its folders, from outside: `kubelet` is /var/lib/kubelet, `run` is /run, `etc_cdi` is /etc/cdi.
+    Its folders, from outside: `kubelet` is /var/lib/kubelet, `run` is /run, `etc_cdi` is /etc/cdi; there is `run`/cdi for the specifications.
     """
 
     def __init__(self, kube, name="node"):
@@ -68,21 +70,24 @@ class Node:
         module("grpc_tools")
         if os.geteuid() != 0:
             missing("a kubelet runs as root")
-        self.root = kube.root / name
+        self.root = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=kube.root))
         self.kubelet, self.run, self.etc_cdi = self.root / "kubelet", self.root / "run", self.root / "etc-cdi"
-        for folder in ("kubelet/device-plugins", "log", "run/cdi", "run/containers", "run/gflow", "run/lock", "etc-cdi"):
+        self._make_folders()
+        self._namespace = subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c", NAMESPACE, "sh", self.root],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        if self._namespace.stdout.readline() != "ready\n":
+            missing(f"a mount namespace cannot be made: {self._namespace.communicate()[1]}")
+        self._running = {}
+
+    def _make_folders(self):
+        for folder in ("kubelet/device-plugins", "log", "run/cdi", "run/containers", "run/gflow", "etc-cdi"):
             (self.root / folder).mkdir(parents=True)
         for path, value in TUNABLES.items():
             told = self.root / "tunables" / path
             told.parent.mkdir(parents=True, exist_ok=True)
             told.write_text(f"{value}\n")
         (self.root / "kubelet.json").write_text(json.dumps(CONFIGURATION))
-        self._running = {}
-        self._namespace = subprocess.Popen(
-            ["unshare", "--mount", "--propagation", "private", "sh", "-c", NAMESPACE, "sh", self.root],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        if self._namespace.stdout.readline() != "ready\n":
-            missing(f"a mount namespace cannot be made: {self._namespace.communicate()[1]}")
 
     @property
     def protocols(self):
@@ -115,7 +120,8 @@ class Node:
     def _start_runtime(self):
         served = self.start("runtime", program("python"), Path(__file__).with_name("container_runtime.py"), "/run/containers", self.protocols,
                             stdout=subprocess.PIPE)
-        assert served.stdout.readline() == b"ready\n", self.said()
+        with served.stdout as told:
+            assert told.readline() == b"ready\n", self.said()
 
     def start_kubelet(self):
         self.start("kubelet", self.programs / "kubelet", f"--config={self.root}/kubelet.json",
@@ -131,12 +137,14 @@ class Node:
 
         return until(self._kube, found, kind="Node")[self.name]
 
-    def pod(self, name, script, **limits):
-        """A pod that is bound to it, whose container runs this by a shell. Of $ kubelet makes one again."""
+    def pod(self, name, script, limits=None, **container):
+        """A pod that is bound to it, whose container runs this by a shell, and what else is said of that."""
         self._kube.make({
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
             "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "schedulerName": "none",
-                     "containers": [{"name": "main", "image": "host", "command": ["sh", "-c", script.replace("$", "$$")], "resources": {"limits": limits}}]}})
+                     "containers": [{
+                         "name": "main", "image": "host", "command": ["sh", "-c", script.replace("$", "$$")],  # of which kubelet makes one again
+                         "resources": {"limits": {resource: str(count) for resource, count in (limits or {}).items()}}, **container}]}})
         self._kube.ask("POST", f"{path_of('Pod', 'default')}/{name}/binding", {
             "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"kind": "Node", "name": self.name}})
 
@@ -160,4 +168,4 @@ def node(kube):
     finally:
         made.close()
         print(made.said())  # which is shown where the test failed
-        shutil.rmtree(made.root)
+        shutil.rmtree(made.root, ignore_errors=True)  # what its containers had goes with the cluster, where they just end

@@ -5,6 +5,7 @@ import json
 import signal
 import threading
 from concurrent import futures
+from pathlib import Path
 
 import cdi
 import protocols
@@ -47,13 +48,19 @@ def test_which_specification_a_device_is_of(tmp_path):
     for name, value in (("etc", 1), ("run", 2)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.json").write_text(json.dumps(specification(
-            containerEdits={"mounts": [{"hostPath": "/h", "containerPath": "/c", "options": ["ro"]}]},
+            containerEdits={"mounts": [{"hostPath": "/h", "containerPath": "/c", "options": ["ro", "rbind"]}]},
             devices=[{"name": device, "containerEdits": {"env": [f"{device}={value}"]}} for device in ("one", "two")])))
     found = cdi.resolve(names, [tmp_path / "etc", tmp_path / "run"])
     assert found == cdi.Edits({"one": "2", "two": "2"}, [], [{"source": "/h", "target": "/c", "read_only": True}])
     (tmp_path / "run/b.json").write_text(json.dumps(specification()))
     with pytest.raises(cdi.Unresolvable, match=f"{RESOURCE}=one is in another file, too"):
         cdi.resolve(names, [tmp_path / "etc", tmp_path / "run"])
+
+
+def test_a_mount_that_is_not_said_to_be_of_a_folder(tmp_path):
+    (tmp_path / "one.json").write_text(json.dumps(specification(containerEdits={"mounts": [{"hostPath": "/h", "containerPath": "/c"}]})))
+    with pytest.raises(cdi.Unresolvable, match="/h is to be bound"):
+        cdi.resolve([f"{RESOURCE}=one"], [tmp_path])
 
 
 def until_ended(kube, *names):
@@ -71,10 +78,21 @@ def state_of(pod):
     return state, more
 
 
+def is_ready(pod):
+    return pod is not None and any((one["type"], one["status"]) == ("Ready", "True") for one in pod["status"].get("conditions", ()))
+
+
 def delete(kube, name):
-    """By and by, as people do it: it is gone when its containers are."""
+    """As people do it: it is gone when its container is, whose last state this is."""
+    seen = {}
+
+    def is_gone(pods):
+        seen.update(pods)
+        return name not in pods
+
     kube.ask("DELETE", f"{path_of('Pod', 'default')}/{name}")
-    until(kube, lambda pods: name not in pods)
+    until(kube, is_gone)
+    return state_of(seen[name])
 
 
 class Plugin:
@@ -142,7 +160,7 @@ class Plugin:
         (shared / device).write_text(f"of {device}\n")
         (self._node.run / f"cdi/{device}.json").write_text(json.dumps({
             "cdiVersion": "0.6.0", "kind": RESOURCE,
-            "containerEdits": {"mounts": [{"hostPath": "/run/shared", "containerPath": "/shared", "options": ["ro"]}]},
+            "containerEdits": {"mounts": [{"hostPath": "/run/shared", "containerPath": "/shared", "options": ["ro", "rbind"]}]},
             "devices": [{"name": device, "containerEdits": {
                 "env": [f"DEVICE_{device}={self.owners[-1]}"], "deviceNodes": [{"path": f"/dev/{device}", "hostPath": "/dev/zero"}]}}]}))
 
@@ -171,12 +189,23 @@ def test_what_becomes_of_a_pod_is_what_its_process_did(node, kube):
     assert pods["good"]["status"]["phase"] == "Succeeded"
     assert state_of(pods["good"])[1]["message"] == "fd full null random shm termination-log urandom zero\n"
     assert sorted(log_of(node, "good")) == [["stderr", "F", "aside"], ["stdout", "F", "as 0, process 1"]]
+    assert not Path("/etc/of-container").exists()
     assert pods["bad"]["status"]["phase"] == "Failed"
     assert state_of(pods["bad"])[1]["exitCode"] == 3
 
 
+def test_a_container_is_probed_asked_to_end_and_killed(node, kube):
+    node.pod("asked", "trap 'exit 5' TERM; touch /tmp/is-up; while :; do sleep 0.1; done",
+             readinessProbe={"exec": {"command": ["test", "-e", "/tmp/is-up"]}, "periodSeconds": 1})
+    node.pod("deaf", "exec sleep 1000")  # to the first process of a PID namespace no signal comes that it does not wait for
+    until(kube, lambda pods: all(is_ready(pods.get(name)) for name in ("asked", "deaf")))
+    assert not Path("/tmp/is-up").exists()
+    assert delete(kube, "asked")[1]["exitCode"] == 5
+    assert delete(kube, "deaf")[1]["exitCode"] == 137
+
+
 def test_a_container_gets_what_the_device_plugin_said_of_its_pod(node, kube, plugin):
-    node.pod("job", "echo $ALLOCATED $DEVICE_one $DEVICE_two; cat /shared/*; head -c 4 /dev/one | wc -c; touch /shared/x || exit 3", **{RESOURCE: "2"})
+    node.pod("job", "echo $ALLOCATED $DEVICE_one $DEVICE_two; cat /shared/*; head -c 4 /dev/one | wc -c; touch /shared/x || exit 3", {RESOURCE: 2})
     pod = until_ended(kube, "job")["job"]
     assert plugin.owners == ["job"]
     said = [text for stream, _, text in log_of(node, "job") if stream == "stdout"]
@@ -186,7 +215,7 @@ def test_a_container_gets_what_the_device_plugin_said_of_its_pod(node, kube, plu
 
 def test_a_container_is_not_made_where_nobody_says_what_its_device_is(node, kube, plugin):
     plugin.writes = False
-    node.pod("job", "true", **{RESOURCE: "1"})
+    node.pod("job", "true", {RESOURCE: 1})
     pod = until(kube, lambda pods: "CDI" in state_of(pods["job"])[1].get("message", ""))["job"]
     state, more = state_of(pod)
     assert (state, more["reason"]) == ("waiting", "CreateContainerError")
@@ -195,7 +224,7 @@ def test_a_container_is_not_made_where_nobody_says_what_its_device_is(node, kube
 
 
 def test_kubelet_that_was_killed_finds_its_pods_and_who_has_which_device(node, kube, plugin):
-    node.pod("job", "trap 'exit 5' TERM; while :; do sleep 0.1; done", **{RESOURCE: "2"})
+    node.pod("job", "trap 'exit 5' TERM; while :; do sleep 0.1; done", {RESOURCE: 2})
     before = until_running(kube, "job")
     node.stop("kubelet", signal.SIGKILL)
     node.start_kubelet()
@@ -205,6 +234,6 @@ def test_kubelet_that_was_killed_finds_its_pods_and_who_has_which_device(node, k
     node.pod("after", "true")
     after = until_ended(kube, "after")["job"]
     assert state_of(after) == state_of(before)
-    delete(kube, "job")
-    node.pod("next", "true", **{RESOURCE: "2"})
+    assert delete(kube, "job")[1]["exitCode"] == 5
+    node.pod("next", "true", {RESOURCE: 2})
     assert until_ended(kube, "next")["next"]["status"]["phase"] == "Succeeded"
