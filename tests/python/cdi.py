@@ -29,22 +29,23 @@ class Unresolvable(Exception):
 
 @dataclasses.dataclass
 class Edits:
-    """What is changed in a container."""
+    """What is changed in a container: device nodes and mounts by their paths there, of which the last is meant."""
 
     environment: dict = dataclasses.field(default_factory=dict)
-    nodes: list = dataclasses.field(default_factory=list)
-    mounts: list = dataclasses.field(default_factory=list)
+    nodes: dict = dataclasses.field(default_factory=dict)
+    mounts: dict = dataclasses.field(default_factory=dict)
 
     def add(self, said):
         for one in said.get("env", ()):
             name, _, value = one.partition("=")
             self.environment[name] = value
-        self.nodes += [device_node(one["path"], one.get("hostPath", one["path"]), one) for one in said.get("deviceNodes", ())]
+        for one in said.get("deviceNodes", ()):
+            self.nodes[one["path"]] = device_node(one["path"], one.get("hostPath", one["path"]), one)
         for one in said.get("mounts", ()):
             options = one.get("options", ())
             if "bind" not in options and "rbind" not in options:
                 raise Unresolvable(f"no file system is of type {one.get('type', '')!r}, and no option says that {one['hostPath']} is to be bound")
-            self.mounts.append({"source": one["hostPath"], "target": one["containerPath"], "read_only": "ro" in options})
+            self.mounts[one["containerPath"]] = {"source": one["hostPath"], "target": one["containerPath"], "options": options}
 
 
 def device_node(path, of, said=None):

@@ -111,8 +111,9 @@ def _process_of(config, edits):
     """What container_process.py starts."""
     said = config.linux.security_context
     environment = {"PATH": PATH} | {one.key: one.value.decode() for one in config.envs} | edits.environment
-    mounts = [{"source": one.host_path, "target": one.container_path, "read_only": one.readonly} for one in config.mounts] + edits.mounts
+    mounts = {one.container_path: {"source": one.host_path, "target": one.container_path, "options": ["ro"] if one.readonly else []}
+              for one in config.mounts} | edits.mounts
     return {
         "command": [*config.command, *config.args], "environment": environment, "directory": config.working_dir or "/",
-        "mounts": sorted(mounts, key=lambda one: one["target"].rstrip("/").count("/")),  # one may be within another
-        "nodes": edits.nodes, "user": said.run_as_user.value, "group": said.run_as_group.value, "groups": list(said.supplemental_groups)}
+        "mounts": sorted(mounts.values(), key=lambda one: one["target"].rstrip("/").count("/")),  # one may be within another
+        "nodes": list(edits.nodes.values()), "user": said.run_as_user.value, "group": said.run_as_group.value, "groups": list(said.supplemental_groups)}

@@ -15,7 +15,8 @@ from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWPID = 0x20000000
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 1 << 5, 1 << 12, 1 << 14, 1 << 18
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1 << 5, 1 << 12, 1 << 14, 1 << 18
+OPTIONS = {"ro": 1, "nosuid": 1 << 1, "nodev": 1 << 2, "noexec": 1 << 3}
 PR_SET_PDEATHSIG = 1
 DEVICES = (("null", 3), ("zero", 5), ("full", 7), ("random", 8), ("urandom", 9))  # the number of each among those of memory
 
@@ -74,8 +75,9 @@ def bind(source, one):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.touch()
     mount(f"/proc/self/fd/{source}", target, flags=MS_BIND | MS_REC)
-    if one["read_only"]:
-        mount("none", target, flags=MS_REMOUNT | MS_BIND | MS_RDONLY)
+    flags = sum(flag for name, flag in OPTIONS.items() if name in one["options"])
+    if flags:
+        mount("none", target, flags=MS_REMOUNT | MS_BIND | flags)
 
 
 def become(folder, process):
@@ -90,6 +92,8 @@ def become(folder, process):
     for node in process["nodes"]:
         make_node(node)
     os.umask(0o022)
+    for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored_by_python, signal.SIG_DFL)
     os.chdir(process["directory"])
     os.setgroups(process["groups"])
     os.setgid(process["group"])

@@ -116,7 +116,7 @@ class Runtime(services.RuntimeServiceServicer):
         config, name = request.config, self._identity()
         try:
             edits = cdi.resolve([one.name for one in config.CDI_devices], CDI)
-            edits.nodes += [cdi.device_node(one.container_path, one.host_path) for one in config.devices]
+            edits.nodes = {one.container_path: cdi.device_node(one.container_path, one.host_path) for one in config.devices} | edits.nodes
         except (OSError, cdi.Unresolvable) as error:
             context.abort(grpc.StatusCode.UNKNOWN, str(error))
         if not config.command and not config.args:

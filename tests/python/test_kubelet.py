@@ -51,7 +51,7 @@ def test_which_specification_a_device_is_of(tmp_path):
             containerEdits={"mounts": [{"hostPath": "/h", "containerPath": "/c", "options": ["ro", "rbind"]}]},
             devices=[{"name": device, "containerEdits": {"env": [f"{device}={value}"]}} for device in ("one", "two")])))
     found = cdi.resolve(names, [tmp_path / "etc", tmp_path / "run"])
-    assert found == cdi.Edits({"one": "2", "two": "2"}, [], [{"source": "/h", "target": "/c", "read_only": True}])
+    assert found == cdi.Edits({"one": "2", "two": "2"}, {}, {"/c": {"source": "/h", "target": "/c", "options": ["ro", "rbind"]}})
     (tmp_path / "run/b.json").write_text(json.dumps(specification()))
     with pytest.raises(cdi.Unresolvable, match=f"{RESOURCE}=one is in another file, too"):
         cdi.resolve(names, [tmp_path / "etc", tmp_path / "run"])
@@ -133,7 +133,8 @@ class Plugin:
 
     def Allocate(self, request, context):
         return self.messages.AllocateResponse(container_responses=[
-            {"envs": {"ALLOCATED": ",".join(sorted(one.devices_ids))}, "cdi_devices": [{"name": f"{RESOURCE}={name}"} for name in one.devices_ids]}
+            {"envs": {"ALLOCATED": ",".join(sorted(one.devices_ids))}, "cdi_devices": [{"name": f"{RESOURCE}={name}"} for name in one.devices_ids],
+             "devices": [{"container_path": "/dev/of-all", "host_path": "/dev/zero", "permissions": "rw"}]}
             for one in request.container_requests])
 
     def PreStartContainer(self, request, context):
@@ -160,7 +161,7 @@ class Plugin:
         (shared / device).write_text(f"of {device}\n")
         (self._node.run / f"cdi/{device}.json").write_text(json.dumps({
             "cdiVersion": "0.6.0", "kind": RESOURCE,
-            "containerEdits": {"mounts": [{"hostPath": "/run/shared", "containerPath": "/shared", "options": ["ro", "rbind"]}]},
+            "containerEdits": {"mounts": [{"hostPath": "/run/shared", "containerPath": "/shared", "options": ["ro", "noexec", "rbind"]}]},
             "devices": [{"name": device, "containerEdits": {
                 "env": [f"DEVICE_{device}={self.owners[-1]}"], "deviceNodes": [{"path": f"/dev/{device}", "hostPath": "/dev/zero"}]}}]}))
 
@@ -205,12 +206,12 @@ def test_a_container_is_probed_asked_to_end_and_killed(node, kube):
 
 
 def test_a_container_gets_what_the_device_plugin_said_of_its_pod(node, kube, plugin):
-    node.pod("job", "echo $ALLOCATED $DEVICE_one $DEVICE_two; cat /shared/*; head -c 4 /dev/one | wc -c; touch /shared/x || exit 3", {RESOURCE: 2})
-    pod = until_ended(kube, "job")["job"]
+    node.pod("job", "echo $ALLOCATED $DEVICE_one $DEVICE_two; cat /shared/*; cat /dev/of-all /dev/one | head -c 4 | wc -c; test -c /dev/two && echo two; findmnt -no OPTIONS /shared", {RESOURCE: 2})
+    until_ended(kube, "job")
     assert plugin.owners == ["job"]
-    said = [text for stream, _, text in log_of(node, "job") if stream == "stdout"]
-    assert said == ["one,two job job", "of one", "of two", "4"]
-    assert state_of(pod)[1]["exitCode"] == 3, "what was to be read only can be written"
+    *said, options = [text for _, _, text in log_of(node, "job")]
+    assert said == ["one,two job job", "of one", "of two", "4", "two"]
+    assert options.startswith("ro,noexec,")
 
 
 def test_a_container_is_not_made_where_nobody_says_what_its_device_is(node, kube, plugin):
