@@ -29,8 +29,8 @@ def amount(text):
 class Scheduler:
     """One process."""
 
-    def __init__(self, kube, *options, account="gflow-kube", user=None, server=None):
-        config = kube.kubeconfig("" if user else kube.token(account, SYSTEM), f"of-{account}", user, server)
+    def __init__(self, kube, *options, account="gflow-kube", namespace=SYSTEM, user=None, server=None):
+        config = kube.kubeconfig("" if user else kube.token(account, namespace), f"of-{account}", user, server)
         self.log = kube.root / f"gflow-kube-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:
             self._process = subprocess.Popen(
