@@ -156,6 +156,14 @@ def until_told(kube, name, text, **more):
     return told(until(kube, lambda pods: name in pods and text in (told(pods[name]) or ""), **more)[name])
 
 
+def until_in_force(is_so):
+    """What was applied is in force a moment later, and nobody tells when."""
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def held(pod):
     """What its containers ask for; the pods here have no others."""
     sums = {}

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from cluster import ADMIN, Cluster, path_of
 from helm import CHART, Helm
-from kube_scheduler import SYSTEM, Scheduler, end_lease, make_pod, until, until_bound, until_told
+from kube_scheduler import SYSTEM, Scheduler, end_lease, make_pod, until, until_bound, until_in_force, until_told
 from machine import BIN
 from package import ROOT
 
@@ -231,7 +231,7 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 
 
 @pytest.mark.parametrize(("values", "named"), [
-    ({"replica": 2}, "replica"),
+    ({"replica": 2}, "additional properties 'replica'"),
     ({"replicas": "two"}, "/replicas"),
     ({"image.tag": 1.0}, "/image/tag"),
     ({"image.digest": "sha256:0"}, "/image/digest"),
@@ -242,13 +242,13 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
     ({"limits.maxGpusPerNamespace": -1}, "/limits/maxGpusPerNamespace"),
     ({"limits.maxGpusPerNamespace": 100_001}, "/limits/maxGpusPerNamespace"),
     ({"limits.maxGpusOf": {"vision": "4"}}, "/limits/maxGpusOf/vision"),
-    ({"limits.maxGpusOf": {"Vision": 4}}, "Vision"),
+    ({"limits.maxGpusOf": {"Vision": 4}}, "at '/limits/maxGpusOf': additional properties 'Vision'"),
     ({"annotationPolicy.otherSchedulers": ["it's"]}, "/annotationPolicy/otherSchedulers/0"),
-    ({"admissionPolicy.enable": True}, "enable"),
+    ({"admissionPolicy.enable": True}, "at '/admissionPolicy': additional properties 'enable'"),
     ({"podDisruptionBudget.maxUnavailable": "some"}, "/podDisruptionBudget/maxUnavailable"),
     ({"networkPolicy.namespace": ""}, "/networkPolicy/namespace"),
     ({"nodeSelector": ["gpu"]}, "/nodeSelector"),
-    ({"commonLabels": {"app.kubernetes.io/name": "mine"}}, "app.kubernetes.io/name"),
+    ({"commonLabels": {"app.kubernetes.io/name": "mine"}}, "/commonLabels/app.kubernetes.io~1name"),
     ({"extraArgs": ["--preempt"]}, "extraArgs has --preempt"),
     ({"extraArgs": ["--scheduler-name=second"]}, "extraArgs has --scheduler-name=second"),
     ({"extraArgs": "--writers=2"}, "/extraArgs"),
@@ -286,7 +286,7 @@ def schema_of(path):
 def own_names(path):
     """Those that the chart gives its values there; none where they are Kubernetes' own."""
     names = schema_of(path).get("properties", {}).keys()
-    return set() if path[-1:] in (["resources"], ["namespaceSelector"]) else names - {"global"}
+    return set() if path and path[-1] in ("resources", "namespaceSelector", "commonLabels") else names - {"global"}
 
 
 def test_each_value_is_in_the_schema_and_told_of():
@@ -458,6 +458,37 @@ def test_with_preempt_it_may_evict(kube, releases, run):
     until_bound(kube, "a")
     make_pod(kube, "vip", "1", priorityClassName="high")
     until_bound(kube, "vip")
+
+
+def test_policies_are_of_the_scheduler_that_the_values_name(kube, releases):
+    kube.node("n", 2)
+    releases.put("second", schedulerName="second", **{
+        "annotationPolicy.otherSchedulers": ["third"], "admissionPolicy.enabled": True,
+        "admissionPolicy.namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}})
+
+    def scheduler_of(namespace):
+        """Of a pod with the annotation, as it would be made there."""
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": {"gflow/gpu": "1"}},
+               "spec": {"containers": [{"name": "main", "image": "none"}]}}
+        return kube.ask("POST", path_of("Pod", namespace) + "?dryRun=All", pod)["spec"]["schedulerName"]
+
+    until_in_force(lambda: scheduler_of("default") == "second")
+    assert scheduler_of("kube-public") == "default-scheduler"
+
+    def may_ask(pod):
+        """Whether it may be given the annotation yet."""
+        path = f"{path_of('Pod', 'default')}/{pod}?dryRun=All"
+        try:
+            kube.raw("PATCH", path, {"metadata": {"annotations": {"gflow/gpu": "1"}}})
+        except urllib.error.HTTPError as error:
+            assert "is not the scheduler of this pod" in error.read().decode()
+            return False
+        return True
+
+    for scheduler in ("second", "third", "gflow"):
+        make_pod(kube, scheduler, scheduler=scheduler)
+    until_in_force(lambda: not may_ask("gflow"))
+    assert may_ask("second") and may_ask("third")
 
 
 def test_two_are_beside_each_other(kube, releases, run):

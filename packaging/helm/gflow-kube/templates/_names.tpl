@@ -15,7 +15,7 @@ gflow-kube{{ include "gflow-kube.suffix" . }}
 gflow{{ include "gflow-kube.suffix" . }}
 {{- end }}
 
-{{- /* By which its pods are found; what this is stays as it is for as long as the release is there. */ -}}
+{{- /* By which the pods of the scheduler are found, and no others: what else the chart runs has another name. It cannot change in an upgrade. */ -}}
 {{- define "gflow-kube.selector" -}}
 app.kubernetes.io/name: gflow-kube
 app.kubernetes.io/instance: {{ .Release.Name }}
