@@ -171,7 +171,7 @@ def test_names_follow_the_scheduler(helm):
     assert "schedulerName: 'second'" in text and "in ['second']" in text and "'gflow'" not in text
 
 
-def test_options_of_the_program_are_what_the_values_say(helm, everything):
+def test_options_of_the_program_are_what_the_values_say(helm):
     def args(**words):
         objects = rendered(helm, **words)
         (deployment,) = (one for one in objects.values() if one["kind"] == "Deployment")
