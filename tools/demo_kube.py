@@ -18,12 +18,13 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("python", "e2e", "contract")]
 BIN = Path(os.environ["GFLOW_BIN_DIR"])
 
+import helm  # noqa: E402
 from cluster import ADMIN, Cluster, path_of  # noqa: E402
 from kube_scheduler import SYSTEM, contradictions, node_of, pods_of, told, until  # noqa: E402
 
 #: Of 200 nodes: how many, their GPUs, and the model.
 NODES = ((120, 8, "V100", "Tesla-V100-SXM2-32GB", 32768), (60, 8, "A100", "NVIDIA-A100-SXM4-80GB", 81920), (20, 4, "T4", "Tesla-T4", 15360))
-MANIFESTS = ("namespace", "rbac-scheduler", "annotation-policy")
+INSTALL = "helm upgrade --install gflow-kube packaging/helm/gflow-kube --namespace gflow-system --create-namespace"
 HELD = 250  # pods that others have running when the tour begins
 
 
@@ -41,8 +42,9 @@ class Tour:
     def show(self, command):
         """Prints a command as it would be typed, and runs it."""
         print(f"\033[32m$\033[0m {command}", flush=True)
-        environment = {**os.environ, "KUBECONFIG": str(self.config), "PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(self.cluster.root)}
-        subprocess.run(["bash", "-c", command], env=environment, check=True)
+        programs = f"{BIN}:{helm.program().parent}:{os.environ['PATH']}"
+        environment = {**os.environ, "KUBECONFIG": str(self.config), "PATH": programs, "HOME": str(self.cluster.root)}
+        subprocess.run(["bash", "-c", command], env=environment, cwd=ROOT, check=True)
 
     def make_all(self, documents):
         with ThreadPoolExecutor(8) as threads:
@@ -96,10 +98,9 @@ def tour(cluster):
 
 def walk(self):
     cluster = self.cluster
-    say("A cluster of 200 nodes with GPUs, and gflow-kube with the rights of packaging/kubernetes and no others.")
-    for name in MANIFESTS:
-        print(f"  packaging/kubernetes/{name}.yaml")
-        cluster.apply(ROOT / f"packaging/kubernetes/{name}.yaml")
+    say("A cluster of 200 nodes with GPUs, and gflow-kube as the chart installs it.")
+    self.show(INSTALL)
+    print("  No kubelet runs its pods here: this tour runs gflow-kube, as the service account that the chart made.")
     self.make_all(nodes())
     cluster.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}})
     self.start_scheduler()

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # kube-apiserver and etcd for tests, built of the modules that go.sum names, once for all checkouts of a machine: build.sh
 # builds what is missing, with --kube-scheduler and --kubelet those, too; build.sh --where says only where it is, or would be.
+# With --helm behind it is helm alone, of the modules that helm.sum names: build.sh --helm, build.sh --where --helm.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 readonly PROGRAMS=(k8s.io/kubernetes/cmd/kube-apiserver go.etcd.io/etcd/server/v3)
@@ -48,6 +49,10 @@ podresources k8s.io/kubelet podresources/v1"
 build_missing() {
   local made=$1 program
   shift
+  if [[ ${1:-} == --helm ]]; then
+    if [[ ! -f $made/helm ]]; then build "$made" -modfile=helm.mod helm.sh/helm/v3/cmd/helm; fi
+    return
+  fi
   if [[ ! -f $made/complete ]]; then
     build "$made" "${PROGRAMS[@]}"
     mv "$made/server" "$made/etcd"  # it is named after a folder
@@ -60,8 +65,9 @@ build_missing() {
 }
 
 main() {
-  local key made
-  key=$(sha256sum <go.sum)
+  local key made sums=go.sum
+  if [[ ${*: -1} == --helm ]]; then sums=helm.sum; fi
+  key=$(sha256sum <"$sums")
   made=$KEPT/${key:0:16}
   if [[ ${1:-} != --where ]]; then
     mkdir -p "$KEPT"

@@ -23,7 +23,7 @@ from pypi import needed
 ADMIN = "admin-token"
 _PATHS = {
     "Namespace": "/api/v1/namespaces", "Node": "/api/v1/nodes", "Pod": "/api/v1/namespaces/{}/pods",
-    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
+    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts", "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "Lease": "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",

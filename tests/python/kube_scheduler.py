@@ -29,8 +29,8 @@ def amount(text):
 class Scheduler:
     """One process."""
 
-    def __init__(self, kube, *options, account="gflow-kube", user=None, server=None):
-        config = kube.kubeconfig("" if user else kube.token(account, SYSTEM), f"of-{account}", user, server)
+    def __init__(self, kube, *options, account="gflow-kube", namespace=SYSTEM, user=None, server=None):
+        config = kube.kubeconfig("" if user else kube.token(account, namespace), f"of-{account}", user, server)
         self.log = kube.root / f"gflow-kube-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:
             self._process = subprocess.Popen(
@@ -154,6 +154,14 @@ def until_bound(kube, *names, **more):
 
 def until_told(kube, name, text, **more):
     return told(until(kube, lambda pods: name in pods and text in (told(pods[name]) or ""), **more)[name])
+
+
+def until_in_force(is_so):
+    """What was applied is in force a moment later, and nobody tells when."""
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def held(pod):

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What packaging/kubernetes has of the API server's own policies: how urgent gflow-kube is, and which pods are its."""
 
-import time
 import urllib.error
 
 import pytest
 import yaml
 from cluster import path_of
-from kube_scheduler import SYSTEM, chosen, make_pod, until_bound, until_told
-from machine import PATIENCE
+from kube_scheduler import SYSTEM, chosen, make_pod, until_bound, until_in_force, until_told
 from package import ROOT
 
 MANIFESTS = ROOT / "packaging/kubernetes"
@@ -28,14 +26,6 @@ def applied(kube):
     yield lambda name: list(apply(name))
     for path in made:
         kube.ask("DELETE", path)
-
-
-def until_in_force(is_so):
-    """What was applied is in force a moment later, and nobody tells when."""
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_what_it_asks_is_as_urgent_as_what_kube_scheduler_asks(kube, with_rights, applied):

@@ -90,7 +90,8 @@ tour_of_cluster() {
     setup
   fi
   build_for_demo
-  say "kube-apiserver and etcd are built if they are not yet: about five minutes, once."
+  say "kube-apiserver, etcd and helm are built if they are not yet: about eight minutes, once."
   tests/cluster/build.sh >/dev/null
+  tests/cluster/build.sh --helm >/dev/null
   GFLOW_BIN_DIR="$PWD/build/release/bin" exec .venv/bin/python tools/demo_kube.py
 }

@@ -102,6 +102,7 @@ install_frameworks() {
 
 # kube-apiserver, etcd, kube-scheduler and kubelet for the tests of a cluster, by their hashes: minutes of compiling, once for all checkouts of a machine.
 install_cluster() { nice -n 10 tests/cluster/build.sh --kube-scheduler --kubelet >/dev/null; }
+install_helm() { nice -n 10 tests/cluster/build.sh --helm >/dev/null; }
 
 setup_tools() {
   install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
@@ -120,5 +121,6 @@ setup() {
   setup_tools
   install_frameworks || say "PyPI cannot be reached: what needs PyTorch, TensorFlow or JAX is skipped"
   install_cluster || say "no Kubernetes control plane could be built: what needs one is skipped"
+  install_helm || say "helm could not be built: tests of the chart are skipped"
   say "everything needed is installed"
 }
