@@ -28,6 +28,7 @@ _PATHS = {
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
@@ -106,7 +107,7 @@ class Cluster:
                 f"--service-account-signing-key-file={self.root}/accounts.key", "--service-cluster-ip-range=10.0.0.0/24",
                 "--endpoint-reconciler-type=none", "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
                 "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true",
-                f"--audit-policy-file={self.root}/audit.json", f"--audit-log-path={self.root}/asked", "--profiling=false", "--v=0")
+                f"--audit-policy-file={self.root}/audit.json", f"--audit-log-path={self.root}/asked", "--allow-privileged=true", "--profiling=false", "--v=0")
 
     def _start(self, name, *flags):
         with open(self.root / f"{name}.log", "ab") as log:

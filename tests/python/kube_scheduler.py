@@ -194,7 +194,9 @@ def contradictions(kube):
         if len({device[:2] for device in devices}) != len(devices):
             found.append(f"{name} has a device twice")
         for resource, index, much in devices:
-            if index >= int(has.get(resource, 0)):
+            listed = nodes[node]["metadata"].get("annotations", {}).get("gflow/devices")
+            known = [(one["resource"], one["index"]) for one in json.loads(listed)["devices"]] if listed else []
+            if index >= int(has.get(resource, 0)) and (resource, index) not in known:
                 found.append(f"{name} has {resource} {index} of {node}, which is not there")
             key = (node, resource, index)
             parts[key] = parts.get(key, 0) + much
