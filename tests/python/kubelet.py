@@ -56,6 +56,8 @@ CONFIGURATION = {
     "nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "1h", "nodeLeaseDurationSeconds": 3600, "syncFrequency": "1s",
 }
 
+ENDED = ("Succeeded", "Failed")
+
 
 class Node:
     """The namespace, and in it the runtime, the kubelet and what else a test starts there.
@@ -156,6 +158,34 @@ class Node:
         for name in list(self._running):
             self.stop(name, signal.SIGKILL)
         self._namespace.communicate()
+
+
+def until_ended(kube, *names):
+    return until(kube, lambda pods: all(name in pods and pods[name]["status"].get("phase") in ENDED for name in names))
+
+
+def until_running(kube, name):
+    return until(kube, lambda pods: name in pods and pods[name]["status"].get("phase") == "Running")[name]
+
+
+def state_of(pod):
+    """What its container is, and more of that."""
+    [container] = pod["status"].get("containerStatuses", [{"state": {"none": {}}}])
+    [(state, more)] = container["state"].items()
+    return state, more
+
+
+def delete(kube, name):
+    """As people do it: it is gone when its container is, whose last state this is."""
+    seen = {}
+
+    def is_gone(pods):
+        seen.update(pods)
+        return name not in pods
+
+    kube.ask("DELETE", f"{path_of('Pod', 'default')}/{name}")
+    until(kube, is_gone)
+    return state_of(seen[name])
 
 
 @pytest.fixture

@@ -10,12 +10,11 @@ from pathlib import Path
 import cdi
 import protocols
 import pytest
-from cluster import path_of
 from kube_scheduler import until
+from kubelet import delete, state_of, until_ended, until_running
 from machine import PATIENCE
 
 RESOURCE = "example.com/gpu"
-ENDED = ("Succeeded", "Failed")
 
 DEVICE = {"name": "one", "containerEdits": {"env": ["A=1"]}}
 
@@ -63,36 +62,8 @@ def test_a_mount_that_is_not_said_to_be_of_a_folder(tmp_path):
         cdi.resolve([f"{RESOURCE}=one"], [tmp_path])
 
 
-def until_ended(kube, *names):
-    return until(kube, lambda pods: all(name in pods and pods[name]["status"].get("phase") in ENDED for name in names))
-
-
-def until_running(kube, name):
-    return until(kube, lambda pods: name in pods and pods[name]["status"].get("phase") == "Running")[name]
-
-
-def state_of(pod):
-    """What its container is, and more of that."""
-    [container] = pod["status"].get("containerStatuses", [{"state": {"none": {}}}])
-    [(state, more)] = container["state"].items()
-    return state, more
-
-
 def is_ready(pod):
     return pod is not None and any((one["type"], one["status"]) == ("Ready", "True") for one in pod["status"].get("conditions", ()))
-
-
-def delete(kube, name):
-    """As people do it: it is gone when its container is, whose last state this is."""
-    seen = {}
-
-    def is_gone(pods):
-        seen.update(pods)
-        return name not in pods
-
-    kube.ask("DELETE", f"{path_of('Pod', 'default')}/{name}")
-    until(kube, is_gone)
-    return state_of(seen[name])
 
 
 class Plugin:

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gflow-device-plugin between a real kubelet and a real API server: a container has what gflow-kube chose for its pod, and is held to its part."""
+
+import json
+import os
+import signal
+import struct
+import time
+
+import pytest
+from cluster import path_of
+from fake_gpu import FAKE, GIB, UUIDS, Account
+from kube_scheduler import chosen, make_pod, until
+from kubelet import delete, state_of, until_ended, until_running
+from machine import BIN, PATIENCE
+from package import ROOT
+
+NODE_SYSTEM = "gflow-node"
+PLUGIN = "gflow-device-plugin"
+LASTS = "trap 'exit 5' TERM; while :; do sleep 0.1; done"
+
+
+@pytest.fixture(scope="session")
+def with_node_rights(control_plane):
+    control_plane.apply(ROOT / "packaging/kubernetes/device-plugin.yaml")
+    # There is no kubelet to run it in: tests start the program.
+    control_plane.ask("DELETE", f"{path_of('DaemonSet', NODE_SYSTEM)}/{PLUGIN}")
+
+
+class Plugin:
+    """The program, on a node, with the rights of its service account."""
+
+    def __init__(self, node, kube, devices, env=None):
+        self._node, self._kube, self._devices, self._env = node, kube, devices, env
+        self.up()
+
+    def up(self):
+        config = self._kube.kubeconfig(self._kube.token(PLUGIN, NODE_SYSTEM), f"of-{PLUGIN}")
+        self._node.start(PLUGIN, BIN / PLUGIN, "--node", self._node.name, "--devices", self._devices, "--kubeconfig", config, env=self._env)
+
+    def kill(self):
+        self._node.stop(PLUGIN, signal.SIGKILL)
+
+    def until_offered(self, gpus):
+        """The node, once its kubelet offers so many and the list of devices is there."""
+        return self._node.until(lambda node: offered(node) == (gpus, 256) and devices_of(node))
+
+    def until_says(self, text):
+        """It is a file: there is nothing to be told by."""
+        end = time.monotonic() + PATIENCE
+        while text not in self._node.log_of(PLUGIN).read_text():
+            assert time.monotonic() < end, self._node.said()
+            time.sleep(0.02)
+
+
+def offered(node):
+    """What the kubelet says there is: whole GPUs, and containers that may have an allocation."""
+    there = node["status"]["allocatable"]
+    return int(there.get("nvidia.com/gpu", -1)), int(there.get("gflow/allocation", -1))
+
+
+def devices_of(node):
+    return json.loads(node["metadata"].get("annotations", {}).get("gflow/devices", '{"devices": []}'))["devices"]
+
+
+@pytest.fixture
+def plugin(node, kube, with_node_rights):
+    """Starts one, and waits until its kubelet offers its GPUs."""
+
+    def begin(devices, gpus, env=None):
+        made = Plugin(node, kube, devices, env)
+        made.until_offered(gpus)
+        return made
+
+    return begin
+
+
+def container(script, name="main", **limits):
+    """Of $ a kubelet makes one again."""
+    return {"name": name, "image": "host", "command": ["sh", "-c", script.replace("$", "$$")],
+            "resources": {"limits": {resource.replace("_", "/"): str(count) for resource, count in limits.items()}}}
+
+
+def ask_for(kube, name, gpu, *containers, **spec):
+    return make_pod(kube, name, gpu, containers=list(containers), **{"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, **spec})
+
+
+def uuids_of(kube, node, pod):
+    """Of the devices that were chosen for it, as the node lists them."""
+    listed = {(one["resource"], one["index"]): one["uuid"] for one in devices_of(kube.ask("GET", f"{path_of('Node')}/{node.name}"))}
+    return [listed[resource, index] for resource, index, _ in chosen(pod)]
+
+
+WHOLE = {"nvidia.com_gpu": 1}
+ALLOCATION = {"gflow_allocation": 1}
+TELL = "echo $GFLOW_GPU_UUIDS $GFLOW_GPU_SHARE $NVIDIA_VISIBLE_DEVICES"
+
+
+def said(node, pod, name="main", stream="stdout", run=0):
+    """The words of each line that a container of it wrote."""
+    [log] = (node.root / "log/pods").glob(f"default_{pod}_*/{name}/{run}.log")
+    lines = [line.split() for line in log.read_text().splitlines()]
+    return [words[3:] for words in lines if words[1] == stream]
+
+
+def test_each_container_has_what_was_chosen_for_its_pod_whoever_starts_beside_it(node, kube, start, plugin):
+    plugin("sim:4xH100", 4)
+    for i in range(3):
+        ask_for(kube, f"half-{i}", "0.5", container(f"{TELL}; {LASTS}", **ALLOCATION))
+        ask_for(kube, f"quarter-{i}", "8G,0.25", container(f"{TELL}; {LASTS}", **ALLOCATION))
+    ask_for(kube, "whole", None, container(f"{TELL}; {LASTS}", **WHOLE))
+    ask_for(kube, "none", None, container(TELL))
+    start()
+    pods = until(kube, lambda pods: all(one["status"].get("phase") in ("Running", "Succeeded") for one in pods.values()))
+    assert len(pods) == 8
+    shares = {"half": "0.5", "quarter": "0.25", "whole": "1"}
+    for name, pod in pods.items():
+        share = shares.get(name.partition("-")[0])
+        assert said(node, name) == [[*uuids_of(kube, node, pod), share, "void"] if share else []], name
+    assert len({tuple(chosen(pod)) for name, pod in pods.items() if name != "none"}) > 2
+
+
+def test_containers_of_a_pod_share_out_its_whole_gpus(node, kube, start, plugin):
+    plugin("sim:4xH100", 4)
+    start()
+    sidecar = container(f"{TELL}; {LASTS}", "sidecar", **WHOLE) | {"restartPolicy": "Always"}
+    ask_for(kube, "pod", None, container(TELL, "a", **{"nvidia.com_gpu": 2}), container(TELL, "b", **WHOLE), initContainers=[sidecar])
+    pod = until_ended(kube, "pod")["pod"]
+    given = [said(node, "pod", name)[0][0] for name in ("sidecar", "a", "b")]
+    assert ",".join(given) == ",".join(uuids_of(kube, node, pod)), given
+    ask_for(kube, "all", "3(H100)", container(TELL, **ALLOCATION))
+    pod = until_ended(kube, "all")["all"]
+    assert said(node, "all") == [[",".join(uuids_of(kube, node, pod)), "1", "void"]]
+
+
+def test_one_that_gflow_kube_did_not_place_is_not_started_and_says_so(node, kube, plugin):
+    plugin("sim:2xH100", 2)
+    node.pod("stranger", "true", {"nvidia.com/gpu": 1})
+    pod = until(kube, lambda pods: "gflow" in state_of(pods["stranger"])[1].get("message", ""))["stranger"]
+    assert ("no GPU was chosen for it: pods that use GPUs of this node need gflow-kube as their scheduler, and this one has 'none'"
+            in state_of(pod)[1]["message"])
+    delete(kube, "stranger")
+
+
+FAKE_LIBRARIES = f"LD_LIBRARY_PATH={FAKE} ASAN_OPTIONS=verify_asan_link_order=0"
+
+
+def cuda(*commands):
+    """A program that asks the driver this, and answers in the container's log."""
+    lines = "\\n".join(["init", "context 0", *commands, ""])
+    return f"printf '{lines}' | {FAKE}/cuda_client proc"
+
+
+@pytest.fixture
+def nvidia(node):
+    """The node has two GPUs of NVIDIA, and what nvidia-ctk would write of them: its environment for the plugin."""
+    machine = node.run / "driver/gpus"
+    machine.parent.mkdir()
+    machine.write_text("driver 12090\ncontext 300\n" + "".join(f"device {uuid} 16384 NVIDIA H100\n" for uuid in UUIDS))
+    (node.etc_cdi / "nvidia.json").write_text(json.dumps({
+        "cdiVersion": "0.6.0", "kind": "nvidia.com/gpu",
+        "containerEdits": {
+            "env": ["GFLOW_FAKE_CUDA=/driver/gpus", *FAKE_LIBRARIES.split()],
+            "deviceNodes": [{"path": "/dev/nvidiactl", "hostPath": "/dev/null"}],
+            "mounts": [{"hostPath": "/run/driver", "containerPath": "/driver", "options": ["rw", "rbind"]}]},
+        "devices": [{"name": uuid, "containerEdits": {"deviceNodes": [{"path": f"/dev/nvidia{index}", "hostPath": "/dev/zero"}]}}
+                    for index, uuid in enumerate(UUIDS)]}))
+    return {"GFLOW_FAKE_CUDA": str(machine), "LD_LIBRARY_PATH": str(FAKE)}
+
+
+def test_a_container_is_held_to_its_part_whatever_its_environment(node, kube, start, plugin, nvidia):
+    plugin("nvml", 2, nvidia)
+    start()
+    asks = cuda(f"alloc {8 * GIB}", f"alloc {6 * GIB}", f"alloc {2 * GIB}", "info")
+    bare = f"env -i GFLOW_FAKE_CUDA=$GFLOW_FAKE_CUDA {FAKE_LIBRARIES} sh -c \"{asks}\""
+    ask_for(kube, "part", "7G,0.5", container(f"ls /dev | grep nvidia >&2; {asks}; {bare}", **ALLOCATION))
+    pod = until_ended(kube, "part")["part"]
+    assert pod["status"]["phase"] == "Succeeded", node.said()
+    answers = said(node, "part")
+    for first in (0, 6):
+        refused, given, again, (_, free, total) = answers[first + 2:first + 6]
+        assert (refused, given[0], again) == (["2"], "0", ["2"])
+        assert (int(total) - int(free), int(total)) == (6 * GIB, 7 * GIB)
+    assert said(node, "part", stream="stderr") == [[f"nvidia{chosen(pod)[0][1]}"], ["nvidiactl"]]
+
+
+def accounts(node):
+    """Of containers with a part of a GPU: what their processes have of it."""
+    found = sorted((node.run / PLUGIN / "containers").glob("*/account"))
+    return [struct.unpack_from("<Q", one.read_bytes(), Account.DEVICES + 56)[0] for one in found]
+
+
+def keys(node):
+    """Of all containers of which something is left."""
+    of_files = {one.name.removeprefix("gflow-allocation-").removesuffix(".json") for one in (node.run / "cdi").glob("gflow-*")}
+    return of_files | {one.name for one in (node.run / PLUGIN / "containers").iterdir()}
+
+
+class Holder:
+    """A container that holds memory of its GPU, from when it runs until it is let go; then it starts again."""
+
+    def __init__(self, node, kube, name="part", gpu="7G,0.5", much=6 * GIB):
+        self._node, self._kube, self._name, self._much = node, kube, name, much
+        self._gate = node.run / "driver/end"
+        os.mkfifo(self._gate)
+        asks = f"{{ printf 'init\\ncontext 0\\nalloc {much}\\n'; read x < /driver/end; }} | {FAKE}/cuda_client proc"
+        ask_for(kube, name, gpu, container(f"{TELL}; {asks}", **ALLOCATION), restartPolicy="Always")
+
+    def until_held(self, run):
+        """What it was told of its GPU, once it holds its memory and has been started again so often."""
+        def runs(pods):
+            return any("running" in one["state"] and one["restartCount"] == run for one in pods[self._name]["status"].get("containerStatuses", ()))
+
+        until(self._kube, lambda pods: runs(pods) and self._much in accounts(self._node))
+        return said(self._node, self._name, run=run)[0]
+
+    def end(self):
+        self._gate.write_text("")
+
+
+@pytest.mark.parametrize("away", ["nobody", "plugin", "kubelet", "server"])
+def test_one_that_is_started_again_has_the_same_and_nothing_is_taken_whoever_is_away(node, kube, start, plugin, nvidia, away):
+    made = plugin("nvml", 2, nvidia)
+    start()
+    holder = Holder(node, kube)
+    first = holder.until_held(0)
+    if away == "plugin":
+        made.kill()
+    elif away == "kubelet":
+        node.stop("kubelet", signal.SIGKILL)
+    elif away == "server":
+        kube.stop_apiserver()
+    holder.end()
+    if away == "plugin":
+        made.up()
+    elif away == "kubelet":
+        node.start_kubelet()
+    elif away == "server":
+        made.until_says("what it had, as the API server does not answer")
+        kube.up()
+    assert holder.until_held(1) == first
+    delete(kube, "part")
+
+
+def test_what_is_left_of_containers_goes_with_them(node, kube, start, plugin, nvidia):
+    made = plugin("nvml", 2, nvidia)
+    start()
+    ask_for(kube, "gone", "7G,0.5", container("true", **ALLOCATION))
+    until_ended(kube, "gone")
+    holder = Holder(node, kube, "stays")
+    holder.until_held(0)
+    assert len(keys(node)) == 2
+    kube.ask("DELETE", f"{path_of('Pod', 'default')}/gone")
+    until(kube, lambda pods: "gone" not in pods)
+    made.kill()
+    made.up()  # one that starts looks for what is left
+    until(kube, lambda _: len(keys(node)) == 1)
+    assert accounts(node) == [6 * GIB]
+    holder.end()
+    delete(kube, "stays")
+
+
+MACHINE = "version: 1\ndefaults: {model: H100}\ngpus:\n"
+
+
+def gpus(*uuids, lost=()):
+    return MACHINE + "".join(f"  - uuid: {uuid}\n" + ("    state: lost\n" if uuid in lost else "") for uuid in uuids)
+
+
+def test_a_gpu_that_breaks_is_not_given_out_and_the_others_stay_who_they_are(node, kube, start, plugin):
+    machine = node.run / "machine.yaml"
+    machine.write_text(gpus("GPU-a", "GPU-b", "GPU-c"))
+    made = plugin("sim:/run/machine.yaml", 3)
+    start()
+    for name in ("a", "b"):
+        ask_for(kube, name, None, container(f"{TELL}; {LASTS}", **WHOLE))
+        until_running(kube, name)
+    assert [said(node, name)[0][0] for name in ("a", "b")] == ["GPU-a", "GPU-b"]
+    delete(kube, "a")
+    machine.write_text(gpus("GPU-a", "GPU-b", "GPU-c", lost=["GPU-a"]))
+    listed = devices_of(made.until_offered(2))
+    assert [(one["index"], one["uuid"], bool(one.get("trouble"))) for one in listed] == [(0, "GPU-a", True), (1, "GPU-b", False), (2, "GPU-c", False)]
+    ask_for(kube, "next", None, container(f"{TELL}; {LASTS}", **WHOLE))
+    until_running(kube, "next")
+    assert said(node, "next")[0][0] == "GPU-c"
+    # It is taken out, another comes, and the plugin is another one.
+    machine.write_text(gpus("GPU-b", "GPU-c", "GPU-d"))
+    made.kill()
+    made.up()
+    listed = devices_of(made.until_offered(3))
+    assert [(one["index"], one["uuid"]) for one in listed] == [(0, "GPU-a"), (1, "GPU-b"), (2, "GPU-c"), (3, "GPU-d")]
+    ask_for(kube, "last", None, container(f"{TELL}; {LASTS}", **WHOLE))
+    until_running(kube, "last")
+    assert said(node, "last")[0][0] == "GPU-d"
+
+
+def test_a_gpu_whose_driver_nobody_describes_is_told_with_what_helps(node, kube, start, plugin, nvidia):
+    (node.etc_cdi / "nvidia.json").unlink()
+    plugin("nvml", 2, nvidia)
+    start()
+    ask_for(kube, "pod", None, container("true", **WHOLE))
+    pod = until(kube, lambda pods: "gflow" in state_of(pods["pod"])[1].get("message", ""))["pod"]
+    assert "'nvidia-ctk cdi generate --output /var/run/cdi/nvidia.yaml' on the node makes one" in state_of(pod)[1]["message"]
+    delete(kube, "pod")
