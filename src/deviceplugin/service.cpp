@@ -193,7 +193,9 @@ class Plugin {
     return "gflow-" + resource + ".sock";
   }
 
+  /// None where there are no GPUs.
   [[nodiscard]] std::vector<std::string> resources() const {
+    if (known_.inventory.empty()) return {};
     std::vector<std::string> all{std::string(kAllocationResource)};
     for (const kube::ListedDevice& one : known_.inventory) {
       if (std::ranges::find(all, one.resource) == all.end()) all.push_back(one.resource);

@@ -10,8 +10,8 @@ import time
 import pytest
 from cluster import path_of
 from fake_gpu import FAKE, GIB, UUIDS, Account
-from kube_scheduler import chosen, make_pod, until
-from kubelet import delete, state_of, until_ended, until_running
+from kube_scheduler import chosen, end_lease, make_pod, until
+from kubelet import ENDED, delete, state_of, until_ended, until_running
 from machine import BIN, PATIENCE
 from package import ROOT
 
@@ -302,3 +302,53 @@ def test_a_gpu_whose_driver_nobody_describes_is_told_with_what_helps(node, kube,
     pod = until(kube, lambda pods: "gflow" in state_of(pods["pod"])[1].get("message", ""))["pod"]
     assert "'nvidia-ctk cdi generate --output /var/run/cdi/nvidia.yaml' on the node makes one" in state_of(pod)[1]["message"]
     delete(kube, "pod")
+
+
+WORKS = "echo $GFLOW_GPU_UUIDS $GFLOW_GPU_SHARE $(date +%s%N); sleep 0.3; date +%s%N"
+
+
+def given_out_twice(node, pods):
+    """GPUs of which containers had more than there is, by what they say of themselves and when."""
+    uses = {}
+    for name in pods:
+        if not list((node.root / "log/pods").glob(f"default_{name}_*/main/0.log")):
+            continue  # its kubelet did not take it
+        (uuids, share, begin), (end,) = said(node, name)
+        for uuid in uuids.split(","):
+            uses.setdefault(uuid, []).append((int(begin), int(end), float(share), name))
+    found = []
+    for uuid, those in uses.items():
+        for begin, _, _, name in those:
+            beside = [one for one in those if one[0] <= begin < one[1]]
+            if sum(share for _, _, share, _ in beside) > 1:
+                found.append((uuid, name, beside))
+    return found, sum(map(len, uses.values()))
+
+
+def test_no_gpu_is_given_out_twice_while_all_are_killed(node, kube, start, plugin):
+    made = plugin("sim:4xH100", 4)
+    scheduler = start()
+    names = []
+    for i in range(12):
+        for gpu in ("0.5", "8G,0.25", "1", "2"):
+            names.append(f"pod-{len(names)}")
+            ask_for(kube, names[-1], gpu, container(WORKS, **ALLOCATION))
+    for i in range(1, 10):
+        pods = until(kube, lambda pods: sum(one["status"].get("phase") in ENDED for one in pods.values()) >= 4 * i)
+        if i % 3 == 0:
+            made.kill()
+            made.up()
+        elif i % 3 == 1:
+            node.stop("kubelet", signal.SIGKILL)
+            node.start_kubelet()
+        else:
+            scheduler.end(signal.SIGKILL)
+            end_lease(kube)
+            scheduler = start()
+    pods = until_ended(kube, *names)
+    twice, uses = given_out_twice(node, names)
+    assert twice == []
+    # A kubelet takes no pod while it waits for its plugins to come back (UnexpectedAdmissionError).
+    refused = [name for name, one in pods.items() if one["status"].get("reason") == "UnexpectedAdmissionError"]
+    assert all(one["status"]["phase"] == "Succeeded" for name, one in pods.items() if name not in refused)
+    assert uses >= len(names) - len(refused) and len(refused) < len(names) / 2, refused
