@@ -14,13 +14,16 @@ set(made ${CMAKE_BINARY_DIR}/kubelet_api)
 file(MAKE_DIRECTORY ${made})
 set(sources "")
 foreach(api device_plugin pod_resources)
-  set(files ${made}/${api}.pb.cc ${made}/${api}.grpc.pb.cc)
-  add_custom_command(
-    OUTPUT ${files} ${made}/${api}.pb.h ${made}/${api}.grpc.pb.h
-    COMMAND ${GFLOW_PROTOC} -I${protos} --cpp_out=${made} --grpc_out=${made}
-            --plugin=protoc-gen-grpc=${GFLOW_GRPC_PLUGIN} ${protos}/${api}.proto
-    DEPENDS ${protos}/${api}.proto VERBATIM)
-  list(APPEND sources ${files})
+  # While it is configured, as other generated files are: what looks at sources without building them finds these headers.
+  set(proto ${protos}/${api}.proto)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${proto})
+  if(${proto} IS_NEWER_THAN ${made}/${api}.grpc.pb.cc)
+    execute_process(
+      COMMAND ${GFLOW_PROTOC} -I${protos} --cpp_out=${made} --grpc_out=${made}
+              --plugin=protoc-gen-grpc=${GFLOW_GRPC_PLUGIN} ${proto}
+      COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+  list(APPEND sources ${made}/${api}.pb.cc ${made}/${api}.grpc.pb.cc)
 endforeach()
 add_library(gflow_kubelet_api STATIC ${sources})
 target_include_directories(gflow_kubelet_api SYSTEM PUBLIC ${made})

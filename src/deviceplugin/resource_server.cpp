@@ -124,7 +124,7 @@ class ResourceServer::Service final : public v1beta1::DevicePlugin::Service {
 
 class ResourceServer::Running {
  public:
-  Running(std::string resource, Start start) : service(std::move(resource), std::move(start)) {}
+  Running(const std::string& resource, Start start) : service(resource, std::move(start)) {}
   ~Running() {
     if (!server) return;
     service.end();
