@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # gflow_kubelet_api: what a kubelet and a device plugin say to each other, by gRPC, made of src/deviceplugin/api/*.proto.
 # Without gRPC (libgrpc++-dev, protobuf-compiler-grpc) there is none, and gflow-device-plugin is not built.
-pkg_check_modules(GRPC IMPORTED_TARGET GLOBAL grpc++ protobuf)
+# By names: pkg-config needs a quarter of a minute for all that a static library of it would need.
+find_path(GFLOW_GRPC_HEADERS grpcpp/grpcpp.h)
+find_library(GFLOW_GRPC grpc++)
+find_library(GFLOW_GPR gpr)
+find_library(GFLOW_ABSL_SYNCHRONIZATION absl_synchronization) # what its headers call of others, if the compiler does not inline it
+find_library(GFLOW_PROTOBUF protobuf)
 find_program(GFLOW_PROTOC protoc)
 find_program(GFLOW_GRPC_PLUGIN grpc_cpp_plugin)
-if(NOT TARGET PkgConfig::GRPC OR NOT GFLOW_PROTOC OR NOT GFLOW_GRPC_PLUGIN)
+if(NOT GFLOW_GRPC_HEADERS OR NOT GFLOW_GRPC OR NOT GFLOW_GPR OR NOT GFLOW_PROTOBUF OR NOT GFLOW_PROTOC OR NOT GFLOW_GRPC_PLUGIN)
   message(STATUS "gflow-device-plugin is not built: no gRPC here (libgrpc++-dev, protobuf-compiler-grpc)")
   return()
 endif()
@@ -27,6 +32,7 @@ foreach(api device_plugin pod_resources)
 endforeach()
 add_library(gflow_kubelet_api STATIC ${sources})
 target_include_directories(gflow_kubelet_api SYSTEM PUBLIC ${made})
-target_link_libraries(gflow_kubelet_api PUBLIC PkgConfig::GRPC)
+target_link_libraries(gflow_kubelet_api PUBLIC ${GFLOW_GRPC} ${GFLOW_GPR} ${GFLOW_PROTOBUF}
+  $<$<BOOL:${GFLOW_ABSL_SYNCHRONIZATION}>:${GFLOW_ABSL_SYNCHRONIZATION}>)
 target_compile_options(gflow_kubelet_api PRIVATE -w)
 set_target_properties(gflow_kubelet_api PROPERTIES UNITY_BUILD OFF)
