@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -30,8 +31,14 @@ constexpr std::array<std::string_view, 8> kNumbers = {
 
 Json scalar(const std::string& key, const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
-  const auto number =
-      std::ranges::find(kNumbers, key) == kNumbers.end() ? std::nullopt : parse_number(text);
+  if (std::ranges::find(kNumbers, key) == kNumbers.end()) return text;
+  if (text.size() > 1 && text.starts_with('0')) {  // "0666" is octal in YAML
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, number, 8);
+    if (read.ec == std::errc{} && read.ptr == end) return number;
+  }
+  const auto number = parse_number(text);
   return number ? Json(*number) : Json(text);
 }
 
@@ -63,22 +70,32 @@ bool is_specification(std::string_view name) {
   return name.ends_with(kFileEnd) || name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
-/// All of a kind, those that win first.
-Result<std::vector<Json>> specifications(const std::vector<std::string>& directories,
-                                         std::string_view kind) {
+struct Specifications {
   std::vector<Json> found;
+  std::string unread;  ///< why a file could not be read; "" if all could
+};
+
+/// All of a kind, those that win first.
+Specifications specifications(const std::vector<std::string>& directories, std::string_view kind) {
+  Specifications all;
   for (auto at = directories.rbegin(); at != directories.rend(); ++at) {
     auto names = os::names_in(*at);
-    if (!names && names.error().code == Code::NotFound) continue;
-    if (!names) return std::unexpected(names.error());
+    if (!names) {
+      if (names.error().code != Code::NotFound) all.unread = names.error().message;
+      continue;
+    }
     std::ranges::sort(*names);
     for (const std::string& name : *names) {
       if (!is_specification(name) || !key_of_cdi_file(name).empty()) continue;
-      Json read = GF_TRY(read_specification(*at + "/" + name));
-      if (kube::text(read, "kind") == kind) found.push_back(std::move(read));
+      auto read = read_specification(*at + "/" + name);
+      if (!read) {
+        all.unread = read.error().message;
+      } else if (kube::text(*read, "kind") == kind) {
+        all.found.push_back(*std::move(read));
+      }
     }
   }
-  return found;
+  return all;
 }
 
 /// Versions are numbers between dots.
@@ -110,17 +127,20 @@ std::optional<Found> find_device(const std::vector<Json>& specifications, const 
   return std::nullopt;
 }
 
-std::unexpected<Error> unknown(std::string_view kind, const Device& device) {
+std::unexpected<Error> unknown(std::string_view kind,
+                               const Device& device,
+                               const std::string& unread) {
   const std::string_view help =
       kind.starts_with("nvidia")
           ? "; 'nvidia-ctk cdi generate --output /var/run/cdi/nvidia.yaml' on the node makes one"
           : "; the vendor's tools make one";
   return fail(Code::NotFound,
-              fmt::format("no CDI specification of {} on this node names the GPU {} ({}){}",
+              fmt::format("no CDI specification of {} on this node names the GPU {} ({}){}{}",
                           kind,
                           device.uuid,
                           device.index,
-                          help));
+                          help,
+                          unread.empty() ? "" : "; not read: " + printable(unread)));
 }
 
 }  // namespace
@@ -132,6 +152,8 @@ std::string cdi_file_name(std::string_view key) {
 }
 
 std::string key_of_cdi_file(std::string_view name) {
+  constexpr std::string_view kBeingWritten = ".new";
+  if (name.ends_with(kBeingWritten)) name.remove_suffix(kBeingWritten.size());
   if (!name.starts_with(kFileStart) || !name.ends_with(kFileEnd)) return "";
   name.remove_prefix(kFileStart.size());
   name.remove_suffix(kFileEnd.size());
@@ -153,7 +175,7 @@ void add_edits(Edits& to, const Edits& more) {
 Result<Edits> vendor_edits(const std::vector<std::string>& directories,
                            std::string_view kind,
                            const std::vector<const Device*>& devices) {
-  const auto all = GF_TRY(specifications(directories, kind));
+  const auto [all, unread] = specifications(directories, kind);
   Edits edits;
   std::vector<const Json*> begun;
   const auto add = [&edits](const Json& version, const Json& of) {
@@ -162,7 +184,7 @@ Result<Edits> vendor_edits(const std::vector<std::string>& directories,
   };
   for (const Device* device : devices) {
     const auto found = find_device(all, *device);
-    if (!found) return unknown(kind, *device);
+    if (!found) return unknown(kind, *device, unread);
     if (std::ranges::find(begun, found->specification) == begun.end()) {
       add(*found->specification, *found->specification);
       begun.push_back(found->specification);

@@ -16,7 +16,7 @@ namespace gflow::deviceplugin {
 /// "gflow/allocation=KEY" is what a container with these tickets has, in a file of its own.
 [[nodiscard]] std::string cdi_name(std::string_view key);
 [[nodiscard]] std::string cdi_file_name(std::string_view key);
-/// The key of a file of that name; "" of others' files.
+/// The key of a file of that name, or of one that was being written; "" of others' files.
 [[nodiscard]] std::string key_of_cdi_file(std::string_view name);
 
 /// What is done to a container, `containerEdits` of a specification.
@@ -27,8 +27,8 @@ struct Edits {
 
 /// What a vendor's specification ("nvidia.com/gpu", of `nvidia-ctk cdi generate`) says of these
 /// devices, by UUID or index, with what it says of all: device files, libraries of the driver.
-/// `directories`: the later one wins. Errors: NotFound of a device that no file names, with what
-/// makes one; Usage of a file that cannot be read.
+/// `directories`: the later one wins; a file that cannot be read is passed by. Errors: NotFound of
+/// a device that no file names, with what makes one, and what could not be read.
 [[nodiscard]] Result<Edits> vendor_edits(const std::vector<std::string>& directories,
                                          std::string_view kind,
                                          const std::vector<const Device*>& devices);

@@ -34,7 +34,7 @@ devices:
       deviceNodes:
         - path: /dev/nvidia0
           major: 195
-          fileMode: 438
+          fileMode: 0666
   - name: "1"
     containerEdits:
       deviceNodes:
@@ -108,6 +108,8 @@ TEST_F(Cdi, WhatIsMissingOrBrokenIsSaidWithWhatHelps) {
   ASSERT_FALSE(broken);
   EXPECT_TRUE(broken.error().message.ends_with("/run/a.json' is no JSON"))
       << broken.error().message;
+  ASSERT_TRUE(os::write_file(etc() + "/nvidia.yaml", kNvidia));
+  EXPECT_TRUE(edits({&first_})) << "another's broken file is not its";
 }
 
 TEST_F(Cdi, ASpecificationHasOneDeviceOfItsKey) {
@@ -121,6 +123,7 @@ TEST_F(Cdi, ASpecificationHasOneDeviceOfItsKey) {
             cdi_name("0123"));
   EXPECT_EQ(made.at("devices")[0].at("containerEdits").at("env"), Json({"A=1", "B=2"}));
   EXPECT_EQ(key_of_cdi_file(cdi_file_name("0123")), "0123");
+  EXPECT_EQ(key_of_cdi_file(cdi_file_name("0123") + ".new"), "0123");
   EXPECT_EQ(key_of_cdi_file("nvidia.json"), "");
 }
 

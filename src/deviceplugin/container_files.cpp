@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <string_view>
 #include <utility>
@@ -55,8 +54,22 @@ void set(Edits& edits, std::string_view name, std::string_view value) {
 
 std::string in_container(std::string_view name) { return fmt::format("{}/{}", kInContainer, name); }
 
-std::string owner_text(std::string_view pod, std::string_view container) {
-  return fmt::format("{}\n{}\n", pod, container);
+std::string owner_text(std::string_view pod, std::string_view container, std::string_view uid) {
+  return fmt::format("{}\n{}\n{}\n", pod, container, uid);
+}
+
+/// What of `size` bytes is somebody's to write may have been made larger.
+void cut(const std::string& path, std::size_t size) {
+  struct stat facts{};
+  if (::lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+  const auto most = static_cast<off_t>(size);
+  if (facts.st_size > most) (void)!::truncate(path.c_str(), most);
+}
+
+/// Whether no container has it.
+bool is_last_link(const std::string& path) {
+  struct stat facts{};
+  return ::lstat(path.c_str(), &facts) == 0 && facts.st_nlink == 1;
 }
 
 std::string kind_of(std::string_view vendor) { return fmt::format("{}.com/gpu", vendor); }
@@ -92,14 +105,18 @@ Result<void> ContainerFiles::write(const std::string& key,
                                    const Machine& machine) {
   GF_CHECK(os::remove_tree(directory(key)));
   GF_CHECK(os::make_directories(directory(key), 0755));
+  GF_CHECK(os::make_directories(places_.cdi, 0755));
   const Edits edits = GF_TRY(edits_of(key, grant, machine));
-  GF_CHECK(os::write_file(directory(key) + "/owner", owner_text(grant.pod, grant.container)));
+  GF_CHECK(
+      os::write_file(directory(key) + "/owner", owner_text(grant.pod, grant.container, grant.uid)));
   return replace(places_.cdi + "/" + cdi_file_name(key), cdi_text(key, edits), kToRead);
 }
 
-Result<bool> ContainerFiles::renew(const std::string& key, const ContainerName& container) {
+Result<bool> ContainerFiles::renew(const std::string& key,
+                                   const ContainerName& container,
+                                   const std::string& uid) {
   const auto owner = GF_TRY(os::read_if_exists(directory(key) + "/owner"));
-  if (owner != owner_text(container.full_name(), container.container)) return false;
+  if (owner != owner_text(container.full_name(), container.container, uid)) return false;
   const auto account = GF_TRY(os::read_if_exists(directory(key) + "/fresh"));
   if (account) {
     GF_CHECK(replace(directory(key) + "/" + share::kAccountName, *account, kForAll));
@@ -160,17 +177,32 @@ Result<void> ContainerFiles::link_turn(const std::string& name, const std::strin
   return {};
 }
 
+void ContainerFiles::forget(const std::string& key) {
+  (void)::unlink((places_.cdi + "/" + cdi_file_name(key)).c_str());
+}
+
 Result<void> ContainerFiles::keep_only(const std::set<std::string>& keys) {
+  Result<void> done;
+  const auto remove = [&done](const std::string& path) {
+    auto removed = os::remove_tree(path);
+    if (!removed) done = std::move(removed);
+  };
   for (const std::string& name : GF_TRY(os::names_in(places_.cdi))) {
     const std::string key = key_of_cdi_file(name);
-    if (key.empty() || keys.contains(key)) continue;
-    const std::string path = places_.cdi + "/" + name;
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return os::errno_error("remove", path);
+    const bool is_kept = key.empty() || (keys.contains(key) && name == cdi_file_name(key));
+    if (!is_kept) remove(places_.cdi + "/" + name);
   }
   for (const std::string& key : GF_TRY(os::names_in(places_.state + "/containers"))) {
-    if (!keys.contains(key)) GF_CHECK(os::remove_tree(directory(key)));
+    if (!keys.contains(key)) remove(directory(key));
+    cut(directory(key) + "/" + share::kAccountName, sizeof(share::Account));
   }
-  return {};
+  for (const std::string& name : GF_TRY(os::names_in(places_.state))) {
+    if (!name.starts_with("turn.")) continue;
+    const std::string path = places_.state + "/" + name;
+    cut(path, 0);
+    if (is_last_link(path)) remove(path);
+  }
+  return done;
 }
 
 }  // namespace gflow::deviceplugin

@@ -41,9 +41,14 @@ class ContainerFiles {
   [[nodiscard]] Result<void> write(const std::string& key,
                                    const Grant& grant,
                                    const Machine& machine);
-  /// The same of what was written for this container last; false if nothing was.
-  [[nodiscard]] Result<bool> renew(const std::string& key, const ContainerName& container);
-  /// Removes what is of other keys.
+  /// The same of what was written for this container of this pod last; false if nothing was.
+  [[nodiscard]] Result<bool> renew(const std::string& key,
+                                   const ContainerName& container,
+                                   const std::string& uid);
+  /// A runtime finds nothing by the key until it is written again.
+  void forget(const std::string& key);
+  /// Removes what is of other keys, and what containers wrote behind the end of their files. Goes
+  /// on where something cannot be removed. Errors: the last of these.
   [[nodiscard]] Result<void> keep_only(const std::set<std::string>& keys);
 
  private:

@@ -98,10 +98,18 @@ Result<void> check_alone(const Json& pod, const std::vector<Chosen>& devices) {
                             kAllocationResource));
 }
 
-Result<DeviceGrant> device_of(const Chosen& chosen,
-                              const Request& request,
-                              const std::vector<ListedDevice>& inventory,
-                              const Machine& machine) {
+/// Who changed gflow/gpu after the decision is not given what that says now.
+Result<void> check_asked_for(const Request& request, const std::vector<Chosen>& devices) {
+  const auto is_asked_for = [&](const Chosen& one) {
+    return one.share == request.share && one.memory >= Memory{} &&
+           (one.share < Share::whole()) == (request.mode == GpuMode::Fraction);
+  };
+  if (std::ranges::all_of(devices, is_asked_for)) return {};
+  return refuse("gflow/allocation is not what gflow/gpu asks for: make the pod anew");
+}
+
+Result<DeviceGrant> device_of(const Chosen& chosen, const Request& request, const Known& known) {
+  const auto& [node, machine, inventory] = known;
   const auto is_it = [&](const ListedDevice& one) {
     return one.resource == chosen.resource && one.index == chosen.index;
   };
@@ -156,9 +164,11 @@ std::vector<ListedDevice> list_devices(const Machine& machine,
 Result<Grant> grant_of(const Json& object,
                        const ContainerName& container,
                        std::string_view resource,
-                       const std::vector<ListedDevice>& inventory,
-                       const Machine& machine) {
+                       const Known& known) {
   const kube::Pod pod = kube::pod_of(object);
+  if (pod.node != known.node) {
+    return refuse(fmt::format("the pod of that name is on '{}' by now", pod.node));
+  }
   const auto chosen = kube::read_chosen(pod.allocation);
   if (!chosen || chosen->node != pod.node) {
     return refuse(
@@ -170,8 +180,9 @@ Result<Grant> grant_of(const Json& object,
   grant.request = GF_TRY(kube::request_of(pod));
   const auto devices = GF_TRY(part_of(object, container.container, resource, chosen->devices));
   GF_CHECK(check_alone(object, devices));
+  GF_CHECK(check_asked_for(grant.request, devices));
   for (const Chosen& one : devices) {
-    grant.devices.push_back(GF_TRY(device_of(one, grant.request, inventory, machine)));
+    grant.devices.push_back(GF_TRY(device_of(one, grant.request, known)));
   }
   std::ranges::sort(grant.devices, {}, &DeviceGrant::index);
   return grant;

@@ -44,14 +44,21 @@ struct ContainerName {
 [[nodiscard]] std::vector<kube::ListedDevice> list_devices(
     const Machine& machine, const std::vector<kube::ListedDevice>& before);
 
+/// The node as a plugin knows it.
+struct Known {
+  std::string node;  ///< as the cluster calls it
+  Machine machine;
+  std::vector<kube::ListedDevice> inventory;
+};
+
 /// What `pod`, as the API server has it, gives its container for this resource: for
 /// kAllocationResource all that gflow-kube chose; for whole GPUs as many as its limit says, of
 /// those that containers before it do not have. Errors, as the pod is to be told: it was not placed
-/// by gflow-kube, or not here; a device that is not there; two containers that share a part.
+/// by gflow-kube, or not here, or asks for something else now; a device that is not there; two
+/// containers that share a part.
 [[nodiscard]] Result<Grant> grant_of(const nlohmann::json& pod,
                                      const ContainerName& container,
                                      std::string_view resource,
-                                     const std::vector<kube::ListedDevice>& inventory,
-                                     const Machine& machine);
+                                     const Known& known);
 
 }  // namespace gflow::deviceplugin

@@ -91,14 +91,14 @@ Json chosen(int index, int parts = 10000, std::int64_t memory = 0) {
 }
 
 struct World {
-  Machine machine = machine_of({"a", "b", "c", "d"});
-  std::vector<ListedDevice> inventory = list_devices(machine, {});
+  Known known{"n1", machine_of({"a", "b", "c", "d"}), {}};
+  World() { known.inventory = list_devices(known.machine, {}); }
 
   /// "a c" of the devices it gets, or why it gets none.
   [[nodiscard]] std::string given(const Json& pod,
                                   const std::string& container,
                                   std::string_view resource) const {
-    const auto grant = grant_of(pod, {"default", "train", container}, resource, inventory, machine);
+    const auto grant = grant_of(pod, {"default", "train", container}, resource, known);
     if (!grant) return grant.error().message;
     std::string uuids;
     for (const DeviceGrant& one : grant->devices) uuids += (uuids.empty() ? "" : " ") + one.uuid;
@@ -132,8 +132,7 @@ TEST(Grant, APartIsWhatWasChosenAndTheMostIsWhatWasAskedFor) {
   const Json pod = pod_of({{"main", {{"gflow/allocation", 1}}}, {"log", {}}},
                           "8G,0.3..0.7",
                           Json::array({chosen(2, 3000, 8LL << 30)}));
-  const auto grant = grant_of(
-      pod, {"default", "train", "main"}, kAllocationResource, world.inventory, world.machine);
+  const auto grant = grant_of(pod, {"default", "train", "main"}, kAllocationResource, world.known);
   ASSERT_TRUE(grant) << grant.error().message;
   ASSERT_EQ(grant->devices.size(), 1U);
   const DeviceGrant& device = grant->devices.front();
@@ -159,7 +158,21 @@ TEST(Grant, WhatCannotBeGivenIsSaid) {
 
   Json of_another_node = pod_of({{"main", one}}, "", first);
   of_another_node["spec"]["nodeName"] = "n2";
+  EXPECT_EQ(world.given(of_another_node, "main", "nvidia.com/gpu"),
+            "the pod of that name is on 'n2' by now");
+  of_another_node["spec"]["nodeName"] = "n1";
+  of_another_node["metadata"]["annotations"]["gflow/allocation"] = R"({"node":"n2","devices":[]})";
   EXPECT_TRUE(world.given(of_another_node, "main", "nvidia.com/gpu").contains("no GPU was chosen"));
+
+  const Json half = Json::array({chosen(0, 5000, 8LL << 30)});
+  Json negative = half;
+  negative[0]["memory_bytes"] = -1;
+  for (const auto& [asked, devices] : std::vector<std::pair<std::string, Json>>{
+           {"1", half}, {"0.25", half}, {"0.5", first}, {"0.5", negative}}) {
+    EXPECT_EQ(world.given(pod_of({{"main", all}}, asked, devices), "main", kAllocationResource),
+              "gflow/allocation is not what gflow/gpu asks for: make the pod anew")
+        << asked;
+  }
 
   EXPECT_EQ(
       world.given(pod_of({{"main", {{"nvidia.com/gpu", 2}}}}, "", first), "main", "nvidia.com/gpu"),
@@ -173,11 +186,11 @@ TEST(Grant, WhatCannotBeGivenIsSaid) {
       world.given(pod_of({{"main", one}}, "", Json::array({chosen(9)})), "main", "nvidia.com/gpu"),
       "its GPU nvidia.com/gpu/9 is not in this machine: delete the pod, and it gets another "
       "one");
-  world.machine.devices[0].usable = false;
-  world.machine.devices[0].trouble = "the driver lost this GPU";
+  world.known.machine.devices[0].usable = false;
+  world.known.machine.devices[0].trouble = "the driver lost this GPU";
   EXPECT_EQ(world.given(pod_of({{"main", one}}, "", first), "main", "nvidia.com/gpu"),
             "its GPU nvidia.com/gpu/0 cannot be used: the driver lost this GPU");
-  EXPECT_TRUE(world.given(Json(), "main", "nvidia.com/gpu").contains("no GPU was chosen"));
+  EXPECT_TRUE(world.given(Json(), "main", "nvidia.com/gpu").contains("by now"));
 }
 
 }  // namespace

@@ -5,13 +5,16 @@
 #include <grpcpp/grpcpp.h>
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/text.h"
 #include "device_plugin.grpc.pb.h"
+#include "kube/fields.h"
 #include "os/file.h"
 #include "pod_resources.grpc.pb.h"
 
@@ -99,6 +102,25 @@ Result<Holders> holders(const std::string& socket) {
     }
   }
   return found;
+}
+
+std::optional<std::string> uid_of_holder(const std::string& plugins,
+                                         std::string_view resource,
+                                         const Tickets& tickets) {
+  const auto kept = os::read_file(plugins + "/kubelet_internal_checkpoint");
+  if (!kept) return std::nullopt;
+  const auto document = nlohmann::json::parse(*kept, nullptr, false);
+  for (const auto& entry : kube::part(kube::part(document, "Data"), "PodDeviceEntries")) {
+    if (kube::text(entry, "ResourceName") != resource) continue;
+    Tickets these;
+    for (const auto& of_numa_node : kube::part(entry, "DeviceIDs")) {
+      for (const auto& id : of_numa_node) {
+        if (id.is_string()) these.insert(id.get<std::string>());
+      }
+    }
+    if (std::ranges::includes(these, tickets)) return kube::text(entry, "PodUID");
+  }
+  return std::nullopt;
 }
 
 }  // namespace gflow::deviceplugin

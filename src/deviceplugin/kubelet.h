@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,8 +22,8 @@ using Tickets = std::set<std::string>;
 /// Of a resource; what is the same for the same tickets, in letters a CDI name takes.
 [[nodiscard]] std::string key_of(std::string_view resource, const Tickets& tickets);
 
-/// Tells it that a socket beside its own offers a resource. Errors: Unreachable; Usage with what it
-/// has against it.
+/// Tells it that a socket beside its own offers a resource. Errors: Unreachable, Timeout; Failure
+/// with what it has against it.
 [[nodiscard]] Result<void> register_resource(const std::string& plugins,
                                              const std::string& socket_name,
                                              const std::string& resource);
@@ -30,5 +31,12 @@ using Tickets = std::set<std::string>;
 /// Which containers have tickets of which resource. Errors: Unreachable, Timeout.
 using Holders = std::map<std::pair<std::string, Tickets>, ContainerName>;
 [[nodiscard]] Result<Holders> holders(const std::string& socket);
+
+/// The uid of the pod that has these tickets, of the file in which it keeps that beside its socket:
+/// two pods of one name, one after the other, are not told apart by what it answers. Empty where
+/// that file does not say.
+[[nodiscard]] std::optional<std::string> uid_of_holder(const std::string& plugins,
+                                                       std::string_view resource,
+                                                       const Tickets& tickets);
 
 }  // namespace gflow::deviceplugin

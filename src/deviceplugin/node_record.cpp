@@ -15,6 +15,8 @@ namespace {
 constexpr std::string_view kRights = "; apply packaging/kubernetes/device-plugin.yaml";
 /// A kubelet waits half a minute for all that is done before a container starts.
 constexpr std::chrono::seconds kAtMost{8};
+/// The kubelet is not looked after meanwhile.
+constexpr std::chrono::seconds kToPublish{2};
 
 }  // namespace
 
@@ -26,7 +28,7 @@ Result<void> NodeRecord::publish(const std::string& node, const std::string& dev
                                       .path = "/api/v1/nodes/" + node,
                                       .body = patch.dump(),
                                       .content_type = "application/merge-patch+json",
-                                      .limit = kAtMost}));
+                                      .limit = kToPublish}));
   if (answer.is_ok()) return {};
   return std::unexpected(kube::error_of(answer, "annotate the node " + node, kRights));
 }

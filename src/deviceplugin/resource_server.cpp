@@ -38,14 +38,13 @@ grpc::StatusCode status_code(Code code) {
 
 class ResourceServer::Service final : public v1beta1::DevicePlugin::Service {
  public:
-  Service(std::string resource, Start start)
-      : resource_(std::move(resource)), start_(std::move(start)) {}
+  Service(std::string resource, Handlers handlers)
+      : resource_(std::move(resource)), handlers_(std::move(handlers)) {}
 
-  void offer(const Tickets& healthy, const Tickets& unhealthy) {
+  void offer(const Tickets& tickets) {
     const std::lock_guard lock(mutex_);
-    if (is_offered_ && healthy == healthy_ && unhealthy == unhealthy_) return;
-    healthy_ = healthy;
-    unhealthy_ = unhealthy;
+    if (is_offered_ && tickets == tickets_) return;
+    tickets_ = tickets;
     is_offered_ = true;
     ++version_;
     changed_.notify_all();
@@ -77,8 +76,11 @@ class ResourceServer::Service final : public v1beta1::DevicePlugin::Service {
         }
         if (is_ended_ || context->IsCancelled()) return grpc::Status::OK;
         told = version_;
-        add(list, healthy_, "Healthy");
-        add(list, unhealthy_, "Unhealthy");
+        for (const std::string& one : tickets_) {
+          v1beta1::Device* const device = list.add_devices();
+          device->set_id(one);
+          device->set_health("Healthy");  // it is none that could break
+        }
       }
       if (!writer->Write(list)) return grpc::Status::OK;
     }
@@ -88,7 +90,9 @@ class ResourceServer::Service final : public v1beta1::DevicePlugin::Service {
                         const v1beta1::AllocateRequest* request,
                         v1beta1::AllocateResponse* answer) override {
     for (const auto& container : request->container_requests()) {
-      const std::string key = key_of(resource_, tickets_of(container.devices_ids()));
+      const Tickets tickets = tickets_of(container.devices_ids());
+      handlers_.allocated(resource_, tickets);
+      const std::string key = key_of(resource_, tickets);
       answer->add_container_responses()->add_cdi_devices()->set_name(cdi_name(key));
     }
     return grpc::Status::OK;
@@ -97,26 +101,17 @@ class ResourceServer::Service final : public v1beta1::DevicePlugin::Service {
   grpc::Status PreStartContainer(grpc::ServerContext* /*context*/,
                                  const v1beta1::PreStartContainerRequest* request,
                                  v1beta1::PreStartContainerResponse* /*answer*/) override {
-    const auto started = start_(resource_, tickets_of(request->devices_ids()));
+    const auto started = handlers_.starts(resource_, tickets_of(request->devices_ids()));
     if (started) return grpc::Status::OK;
     return {status_code(started.error().code), printable(started.error().message)};
   }
 
  private:
-  static void add(v1beta1::ListAndWatchResponse& list, const Tickets& tickets, const char* health) {
-    for (const std::string& one : tickets) {
-      v1beta1::Device* const device = list.add_devices();
-      device->set_id(one);
-      device->set_health(health);
-    }
-  }
-
   const std::string resource_;
-  const Start start_;
+  const Handlers handlers_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Tickets healthy_;
-  Tickets unhealthy_;
+  Tickets tickets_;
   std::uint64_t version_ = 0;
   bool is_offered_ = false;
   bool is_ended_ = false;
@@ -124,7 +119,8 @@ class ResourceServer::Service final : public v1beta1::DevicePlugin::Service {
 
 class ResourceServer::Running {
  public:
-  Running(const std::string& resource, Start start) : service(resource, std::move(start)) {}
+  Running(const std::string& resource, Handlers handlers)
+      : service(resource, std::move(handlers)) {}
   ~Running() {
     if (!server) return;
     service.end();
@@ -142,9 +138,9 @@ ResourceServer::~ResourceServer() = default;
 
 Result<std::unique_ptr<ResourceServer>> ResourceServer::listen(const std::string& socket,
                                                                const std::string& resource,
-                                                               Start start) {
+                                                               Handlers handlers) {
   auto made = std::make_unique<ResourceServer>();
-  made->running_ = std::make_unique<Running>(resource, std::move(start));
+  made->running_ = std::make_unique<Running>(resource, std::move(handlers));
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix://" + socket, grpc::InsecureServerCredentials());
   builder.RegisterService(&made->running_->service);
@@ -155,8 +151,6 @@ Result<std::unique_ptr<ResourceServer>> ResourceServer::listen(const std::string
   return made;
 }
 
-void ResourceServer::offer(const Tickets& healthy, const Tickets& unhealthy) {
-  running_->service.offer(healthy, unhealthy);
-}
+void ResourceServer::offer(const Tickets& tickets) { running_->service.offer(tickets); }
 
 }  // namespace gflow::deviceplugin

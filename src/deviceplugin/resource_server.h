@@ -13,22 +13,25 @@ namespace gflow::deviceplugin {
 /// Offers one resource to the kubelet, on a socket of its own, by threads of its own.
 class ResourceServer {
  public:
-  /// Called by those threads, several at once, before a container starts that has these tickets.
-  /// An error is what its pod is told.
-  using Start = std::function<Result<void>(const std::string& resource, const Tickets& tickets)>;
+  /// Called by those threads, several at once.
+  struct Handlers {
+    /// A container gets these tickets, which another one may have had.
+    std::function<void(const std::string& resource, const Tickets& tickets)> allocated;
+    /// A container that has them is about to start. An error is what its pod is told.
+    std::function<Result<void>(const std::string& resource, const Tickets& tickets)> starts;
+  };
 
   /// Errors: of the socket.
   [[nodiscard]] static Result<std::unique_ptr<ResourceServer>> listen(const std::string& socket,
                                                                       const std::string& resource,
-                                                                      Start start);
+                                                                      Handlers handlers);
   ResourceServer();
   ~ResourceServer();
   ResourceServer(const ResourceServer&) = delete;
   ResourceServer& operator=(const ResourceServer&) = delete;
 
-  /// What there is; a kubelet that listens is told where that changes. Healthy ones are given to
-  /// containers.
-  void offer(const Tickets& healthy, const Tickets& unhealthy);
+  /// What there is; a kubelet that listens is told where that changes.
+  void offer(const Tickets& tickets);
 
  private:
   class Service;

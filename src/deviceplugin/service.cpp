@@ -35,16 +35,10 @@ using namespace std::chrono_literals;
 
 constexpr auto kLook = 1s;             // after the kubelet and its socket
 constexpr auto kReadAgain = 10s;       // devices
-constexpr auto kPublishAgain = 2min;   // where somebody made the node anew
+constexpr auto kPublishAgain = 1min;   // where somebody made the node anew
 constexpr auto kTryAgain = 5s;         // what did not work
 constexpr auto kCollect = 1min;        // what is of containers that are gone
 constexpr std::size_t kTickets = 256;  // more containers than a node has
-
-/// The devices as they were read last.
-struct Known {
-  Machine machine;
-  std::vector<kube::ListedDevice> inventory;
-};
 
 /// A file, to be told from another of its name.
 struct FileId {
@@ -65,10 +59,16 @@ std::optional<FileId> find_file(const std::string& path) {
 }
 
 /// "gpu-0" to "gpu-7": names of no device.
-Tickets tickets(std::string_view name, std::size_t count, std::size_t from = 0) {
+Tickets tickets(std::string_view name, std::size_t count) {
   Tickets made;
-  for (std::size_t i = from; i < from + count; ++i) made.insert(fmt::format("{}-{}", name, i));
+  for (std::size_t i = 0; i < count; ++i) made.insert(fmt::format("{}-{}", name, i));
   return made;
+}
+
+Result<std::unique_ptr<devices::Source>> open_devices(const std::string& specification) {
+  devices::SourceOptions wish;
+  wish.probe = os::helper_program("gflow-gpumon").value_or("");
+  return devices::open_source(specification, wish);
 }
 
 /// What is done again after a time.
@@ -103,7 +103,9 @@ class Plugin {
         record_(std::move(access)),
         signals_(std::move(signals)),
         log_(log),
-        files_(options.places) {}
+        files_(options.places) {
+    known_.node = options.node;
+  }
 
   Result<void> run() {
     std::string trouble;
@@ -111,9 +113,13 @@ class Plugin {
     if (!trouble.empty()) {
       log_.warn(trouble + "; containers are not held to their part of a GPU");
     }
-    known_.inventory =
-        kube::read_inventory(GF_TRY(os::read_if_exists(inventory_path())).value_or(std::string()));
-    GF_CHECK(take_reading());
+    const auto kept = GF_TRY(os::read_if_exists(inventory_path()));
+    known_.inventory = kube::read_inventory(kept.value_or(std::string()));
+    if (kept && known_.inventory.empty() && *kept != kube::inventory_text({})) {
+      log_.warn(fmt::format("'{}' is damaged: GPUs are numbered anew", inventory_path()));
+    }
+    is_kept_ = kept.has_value();
+    take_reading();
     log_.info(fmt::format("node {} of {} ({}), {} GPUs ({})",
                           options_.node,
                           record_.access().url(),
@@ -132,29 +138,45 @@ class Plugin {
     meet_kubelet();
     if (publish_.is_due()) publish();
     if (!servers_.empty() && collect_.is_due()) collect();
-    if (read_.is_due()) source_->refresh();
+    if (read_.is_due()) read_devices();
+    if (!is_kept_) keep_inventory();
     std::array<pollfd, 2> watched{{{signals_.fd(), POLLIN, 0}, {source_->fd(), POLLIN, 0}}};
     (void)::poll(watched.data(), watched.size(), std::chrono::milliseconds(kLook).count());
-    if (!source_->poll()) return;
-    const auto taken = take_reading();
-    if (!taken) log_.warn_again(taken.error().message);
+    if (source_->poll()) take_reading();
   }
 
-  /// What is kept is what an index means until the machine starts anew.
-  Result<void> take_reading() {
+  /// The driver may come after this.
+  void read_devices() {
+    source_->refresh();
+    if (options_.devices != "auto" || source_->machine().source != "none") return;
+    auto source = open_devices(options_.devices);
+    if (!source || (*source)->machine().devices.empty()) return;
+    source_ = *std::move(source);
+    log_.info(fmt::format("{} GPUs have come", source_->machine().devices.size()));
+    take_reading();
+  }
+
+  void take_reading() {
     std::vector<kube::ListedDevice> listed = list_devices(source_->machine(), known_.inventory);
     const bool is_new = listed != known_.inventory;
-    if (is_new) {
-      const auto was = GF_TRY(os::read_if_exists(inventory_path()));
-      GF_CHECK(os::replace_file(inventory_path(), kube::inventory_text(listed), was));
-      publish_.now();
-    }
     {
       const std::lock_guard lock(known_mutex_);
-      known_ = {source_->machine(), std::move(listed)};
+      known_ = {options_.node, source_->machine(), std::move(listed)};
     }
-    if (is_new) offer();
-    return {};
+    if (!is_new) return;
+    is_kept_ = false;
+    publish_.now();
+    offer();
+  }
+
+  /// What an index means until the machine starts anew.
+  void keep_inventory() {
+    const auto was = os::read_if_exists(inventory_path());
+    const auto kept =
+        was ? os::replace_file(inventory_path(), kube::inventory_text(known_.inventory), *was)
+            : Result<void>(std::unexpected(was.error()));
+    is_kept_ = kept.has_value();
+    if (!kept) log_.warn_again(kept.error().message + "; trying again");
   }
 
   // --- the kubelet ---
@@ -208,7 +230,10 @@ class Plugin {
     auto server = GF_TRY(ResourceServer::listen(
         places_.plugins() + "/" + name,
         resource,
-        [this](const std::string& of, const Tickets& these) { return start(of, these); }));
+        {.allocated = [this](const std::string& of,
+                             const Tickets& these) { forget(key_of(of, these)); },
+         .starts = [this](const std::string& of,
+                          const Tickets& these) { return start(of, these); }}));
     offer(resource, *server);
     GF_CHECK(register_resource(places_.plugins(), name, resource));
     log_.info(fmt::format("{} is offered to the kubelet", resource));
@@ -222,18 +247,11 @@ class Plugin {
   }
 
   void offer(const std::string& resource, ResourceServer& server) const {
-    if (resource == kAllocationResource) {
-      server.offer(tickets("allocation", kTickets), {});
-      return;
-    }
-    std::size_t healthy = 0;
-    std::size_t all = 0;
-    for (const kube::ListedDevice& one : known_.inventory) {
-      if (one.resource != resource) continue;
-      ++all;
-      if (one.trouble.empty()) ++healthy;
-    }
-    server.offer(tickets("gpu", healthy), tickets("gpu", all - healthy, healthy));
+    if (resource == kAllocationResource) return server.offer(tickets("allocation", kTickets));
+    // Of one that broke, too: who has it keeps a ticket, and who gets another device needs one.
+    const auto count =
+        std::ranges::count(known_.inventory, resource, &kube::ListedDevice::resource);
+    server.offer(tickets("gpu", static_cast<std::size_t>(count)));
   }
 
   // --- the cluster ---
@@ -247,12 +265,18 @@ class Plugin {
 
   // --- containers ---
 
+  /// Who had the tickets before had something else, which a runtime must not find any more.
+  void forget(const std::string& key) {
+    const std::lock_guard lock(files_mutex_);
+    files_.forget(key);
+  }
+
   /// By threads of the servers.
   Result<void> start(const std::string& resource, const Tickets& these) {
     const auto container = GF_TRY(container_of(resource, these));
     const std::string name =
         fmt::format("{}, container {}", container.full_name(), container.container);
-    const auto given = give(resource, key_of(resource, these), container);
+    const auto given = give(resource, these, container);
     if (given) {
       log_.info(fmt::format("{}: {}", name, *given));
       return {};
@@ -277,21 +301,26 @@ class Plugin {
 
   /// What it has, for the log.
   Result<std::string> give(const std::string& resource,
-                           const std::string& key,
+                           const Tickets& these,
                            const ContainerName& container) {
+    const std::string key = key_of(resource, these);
+    const auto uid = uid_of_holder(places_.plugins(), resource, these);
     const auto text = record_.pod(container.name_space, container.pod);
     const std::lock_guard files_lock(files_mutex_);
     if (!text) {
       const bool is_down =
           text.error().code == Code::Unreachable || text.error().code == Code::Timeout;
-      if (is_down && GF_TRY(files_.renew(key, container))) {
+      if (is_down && uid && GF_TRY(files_.renew(key, container, *uid))) {
         return "what it had, as the API server does not answer";
       }
       return std::unexpected(text.error());
     }
     const auto pod = nlohmann::json::parse(*text, nullptr, false);
     const Known known = this->known();
-    const Grant grant = GF_TRY(grant_of(pod, container, resource, known.inventory, known.machine));
+    const Grant grant = GF_TRY(grant_of(pod, container, resource, known));
+    if (uid && grant.uid != *uid) {
+      return fail(Code::WrongState, "the pod of that name was made anew by now");
+    }
     GF_CHECK(files_.write(key, grant, known.machine));
     return text_of(grant);
   }
@@ -335,6 +364,7 @@ class Plugin {
   Known known_;
   std::mutex files_mutex_;
   ContainerFiles files_;
+  bool is_kept_ = false;       ///< the inventory, on disk
   std::optional<FileId> met_;  ///< the kubelet that knows of the servers
   Repeated publish_{kPublishAgain};
   Repeated collect_{kCollect};
@@ -347,9 +377,7 @@ class Plugin {
 Result<void> serve(const Options& options, std::ostream& log) {
   constexpr std::array kEnds = {SIGINT, SIGTERM, SIGHUP};
   auto signals = GF_TRY(os::SignalWatch::open(kEnds));
-  devices::SourceOptions wish;
-  wish.probe = os::helper_program("gflow-gpumon").value_or("");
-  auto source = GF_TRY(devices::open_source(options.devices, wish));
+  auto source = GF_TRY(open_devices(options.devices));
   auto access = GF_TRY(kube::find_access(options.access));
   Plugin plugin(options, std::move(source), std::move(access), std::move(signals), log);
   return plugin.run();

@@ -29,12 +29,11 @@ void say_unlimited(const char* path, const char* why) {
   say({"gflow: this process is not held to its part of the GPU: ", path, ": ", why});
 }
 
-/// In a container also where its programs are started with another environment.
+/// In a container whatever the environment is.
 const char* account_directory() {
+  if (::access(share::kContainerDirectory, F_OK) == 0) return share::kContainerDirectory;
   const char* const told = ::getenv("GFLOW_SHARE_DIR");  // NOLINT(concurrency-mt-unsafe)
-  if (told != nullptr && *told != '\0') return told;
-  const bool is_container = ::access(share::kContainerDirectory, F_OK) == 0;
-  return is_container ? share::kContainerDirectory : nullptr;
+  return told == nullptr || *told == '\0' ? nullptr : told;
 }
 
 void after_fork() {

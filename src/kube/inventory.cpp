@@ -49,9 +49,12 @@ std::vector<ListedDevice> read_inventory(const std::string& text) {
   const Json document = Json::parse(text, nullptr, false);
   std::vector<ListedDevice> devices;
   std::set<std::pair<std::string, int>> names;
+  std::set<std::string> uuids;
   for (const Json& one : part(document, "devices")) {
     auto device = device_of(one);
-    if (!device || !names.emplace(device->resource, device->index).second) return {};
+    const bool is_new = device && names.emplace(device->resource, device->index).second &&
+                        uuids.insert(device->uuid).second;
+    if (!is_new) return {};
     devices.push_back(*std::move(device));
   }
   return devices;

@@ -25,7 +25,7 @@ struct ListedDevice {
 };
 
 [[nodiscard]] std::string inventory_text(const std::vector<ListedDevice>& devices);
-/// None of an annotation that is none, or names two devices alike.
+/// None of an annotation that is none, or has an index or a UUID twice.
 [[nodiscard]] std::vector<ListedDevice> read_inventory(const std::string& text);
 
 }  // namespace gflow::kube

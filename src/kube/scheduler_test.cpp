@@ -378,6 +378,17 @@ TEST(KubeScheduler, ANodeThatListsItsDevicesHasThose) {
   cluster.put(node);
   EXPECT_EQ(cluster.where("two"), "n1");
   EXPECT_TRUE(cluster.pods().at("two").allocation.contains(R"("index":1)"));
+  // It is made anew, and what lists its devices has not seen that yet.
+  Node other;
+  other.uid = other.name = "n2";
+  other.allocatable = node.allocatable;
+  other.allocatable["gflow/allocation"] = 256'000;
+  cluster.put(other);
+  EXPECT_EQ(cluster.where("one"), "");
+  other.inventory = {listed(1, "A100")};
+  cluster.put(other);
+  EXPECT_EQ(cluster.where("one"), "n2");
+  EXPECT_TRUE(cluster.pods().at("one").allocation.contains(R"("index":1)"));
 }
 
 TEST(KubeScheduler, WhatIsNoListOfDevicesIsNone) {

@@ -79,7 +79,11 @@ std::string name_of(std::string_view resource, int index) {
   return fmt::format("{}/{}", resource, index);
 }
 
-/// As many as the kubelet offers, all alike.
+/// Whether gflow-device-plugin gives out the node's devices, which it lists before long, or did.
+bool has_plugin(const Node& node) { return amount_of(node.allocatable, "gflow/allocation") > 0; }
+
+/// As many as the kubelet offers, all alike. Which they are is not known where they are to be
+/// listed.
 std::vector<Device> counted_of(const Node& node, const GpuResource& resource, int offered) {
   const std::string model = model_of(node, resource.vendor);
   std::vector<Device> devices(static_cast<std::size_t>(offered));
@@ -88,6 +92,8 @@ std::vector<Device> counted_of(const Node& node, const GpuResource& resource, in
     device.model = model;
     device.uuid = name_of(resource.name, i);
     device.memory_total = memory_of(node, resource.vendor, model);
+    device.usable = !has_plugin(node);
+    if (!device.usable) device.trouble = "its node does not list it yet";
   }
   return devices;
 }
