@@ -503,7 +503,7 @@ def test_what_the_documents_type_installs_it(kube, releases, document):
 
 def test_the_device_plugin_is_put_beside_it_and_taken_back(kube, releases):
     """Its namespace with it; that nothing is in one any more says a controller that is not here."""
-    releases.put("gflow-kube", **{"devicePlugin.enabled": True, "allocationPolicy.enabled": True})
+    assert "vendor has to go" in releases.put("gflow-kube", **{"devicePlugin.enabled": True, "allocationPolicy.enabled": True})
     made = releases.objects("gflow-kube")
     namespace = ("Namespace", None, NODE_SYSTEM)
     names = [name_of(one) for one in made]
