@@ -17,6 +17,7 @@ from machine import BIN, PATIENCE
 from package import ROOT
 
 SYSTEM = "gflow-system"  # its namespace
+NODE_SYSTEM, PLUGIN = "gflow-node", "gflow-device-plugin"
 GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 SUFFIXES = {"": 1, "m": Fraction(1, 1000), "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
@@ -209,6 +210,13 @@ def contradictions(kube):
 def with_rights(control_plane):
     for name in ("namespace", "rbac-scheduler", "rbac-preempt"):
         control_plane.apply(ROOT / f"packaging/kubernetes/{name}.yaml")
+
+
+@pytest.fixture(scope="session")
+def with_node_rights(control_plane):
+    control_plane.apply(ROOT / "packaging/kubernetes/device-plugin.yaml")
+    # There is no kubelet to run it in: tests start the program.
+    control_plane.ask("DELETE", f"{path_of('DaemonSet', NODE_SYSTEM)}/{PLUGIN}")
 
 
 @pytest.fixture

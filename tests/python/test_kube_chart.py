@@ -13,7 +13,7 @@ import pytest
 import yaml
 from cluster import ADMIN, Cluster, path_of
 from helm import CHART, Helm
-from kube_scheduler import SYSTEM, Scheduler, end_lease, make_pod, until, until_bound, until_in_force, until_told
+from kube_scheduler import NODE_SYSTEM, PLUGIN, SYSTEM, Scheduler, end_lease, make_pod, until, until_bound, until_in_force, until_told
 from machine import BIN
 from package import ROOT
 
@@ -23,7 +23,8 @@ KUBERNETES = "1.36.3"  # of templates that ask no cluster
 ADDED = {"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "helm.sh/chart"}
 
 #: What of the manifests is by itself, by the value that has the chart make it.
-OPTIONS = {"preempt": "rbac-preempt", "viewer.enabled": "rbac-viewer", "networkPolicy.enabled": "network-policy", "admissionPolicy.enabled": "admission-policy"}
+OPTIONS = {"preempt": "rbac-preempt", "viewer.enabled": "rbac-viewer", "networkPolicy.enabled": "network-policy", "admissionPolicy.enabled": "admission-policy",
+           "allocationPolicy.enabled": "allocation-policy"}
 
 #: Values as platform engineers have them.
 ALL = """
@@ -35,6 +36,17 @@ listen: {address: "[::]", port: 8443}
 limits: {maxGpusPerNamespace: 4, maxGpusOf: {vision: 8, "2": 100000}}
 annotationPolicy: {otherSchedulers: [second]}
 admissionPolicy: {enabled: true, namespaceSelector: {matchLabels: {gpus: shared}}}
+allocationPolicy: {enabled: true, namespaceSelector: {matchLabels: {gpus: held}}}
+devicePlugin:
+  enabled: true
+  namespace: nodes
+  runtimeClassName: nvidia
+  nodeSelector: {gpu: "true"}
+  tolerations: [{operator: Exists}]
+  resources: {limits: {memory: 1Gi}}
+  updateStrategy: {rollingUpdate: {maxUnavailable: 10%}}
+  kubeletDirectory: /data/kubelet
+  extraArgs: [--devices=nvml]
 podDisruptionBudget: {maxUnavailable: 50%}
 networkPolicy: {enabled: true, namespace: observability}
 viewer: {enabled: true, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]}
@@ -134,11 +146,45 @@ def test_an_option_is_a_manifest_that_is_by_itself(helm, option):
     assert changed == ([("Deployment", SYSTEM, "gflow-kube")] if option == "preempt" else [])
 
 
-def test_no_manifest_of_the_scheduler_is_forgotten(helm):
-    """The others are of gflow.kubernetes, or of nodes, which the chart has not yet: templates of these names and values devicePlugin."""
+def test_the_device_plugin_is_its_manifests(helm):
+    """With the image of the scheduler; its namespace is made, as Helm makes only that of the release."""
+    plain = rendered(helm)
+    with_it = rendered(helm, **{"devicePlugin.enabled": True})
+    expected = of_manifests("device-plugin", "device-plugin-policy")
+    expected["DaemonSet", NODE_SYSTEM, PLUGIN]["spec"]["template"]["spec"]["containers"][0]["image"] = "gflow-kube:0.1.0"
+    assert without_labels({name: one for name, one in with_it.items() if name not in plain}) == without_labels(expected)
+    assert all(with_it[name] == one for name, one in plain.items())
+    less = rendered(helm, **{"devicePlugin.enabled": True, "devicePlugin.createNamespace": False, "devicePlugin.policy": False})
+    assert with_it.keys() - less.keys() == {("Namespace", None, NODE_SYSTEM), ("ValidatingAdmissionPolicy", None, PLUGIN),
+                                            ("ValidatingAdmissionPolicyBinding", None, PLUGIN)}
+
+
+def test_values_of_the_device_plugin_come_where_they_belong(helm, everything):
+    objects = rendered(helm, "--values", everything)
+    values = yaml.safe_load(ALL)["devicePlugin"]
+    made = objects["DaemonSet", "nodes", PLUGIN]["spec"]
+    pod = made["template"]["spec"]
+    (container,) = pod["containers"]
+    assert made["updateStrategy"] == values["updateStrategy"]
+    for name in ("runtimeClassName", "nodeSelector", "tolerations"):
+        assert pod[name] == values[name]
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    assert container["image"] == "registry.example.com:5000/gflow-kube:1.0" and container["imagePullPolicy"] == "Always"
+    assert container["args"] == ["--kubelet=/data/kubelet", "--devices=nvml"]
+    assert container["resources"] == {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "1Gi"}}
+    paths = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
+    assert {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]} == paths
+    assert paths["device-plugins"] == "/data/kubelet/device-plugins" and paths["pod-resources"] == "/data/kubelet/pod-resources"
+    assert "serviceaccount:nodes:gflow-device-plugin" in json.dumps(objects["ValidatingAdmissionPolicy", None, PLUGIN])
+    found = {"app.kubernetes.io/name": PLUGIN, "app.kubernetes.io/instance": "gflow-kube"}
+    assert made["selector"]["matchLabels"] == found, "no pods of the scheduler"
+    assert made["template"]["metadata"]["labels"] == {**found, "example.com/cost-center": "42"}
+
+
+def test_no_manifest_is_forgotten(helm):
+    """The others are of gflow.kubernetes."""
     of_package = {"rbac.yaml", "rbac-binder.yaml", "rbac-labels.yaml"}
-    of_nodes = {"device-plugin.yaml", "device-plugin-policy.yaml"}
-    manifests = {path.name for path in MANIFESTS.glob("*.yaml")} - of_package - of_nodes - {"kustomization.yaml"}
+    manifests = {path.name for path in MANIFESTS.glob("*.yaml")} - of_package - {"kustomization.yaml"}
     assert {path.name for path in (CHART / "templates").glob("*.yaml")} - {"limits.yaml"} == manifests
 
 
@@ -211,6 +257,7 @@ def test_values_come_where_they_belong(helm, everything):
     assert rule["ports"][0]["port"] == 8443
     assert rule["from"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "observability"}
     assert objects["MutatingAdmissionPolicyBinding", None, "gflow"]["spec"]["matchResources"]["namespaceSelector"] == {"matchLabels": {"gpus": "shared"}}
+    assert objects["MutatingAdmissionPolicyBinding", None, "gflow-allocation"]["spec"]["matchResources"]["namespaceSelector"] == {"matchLabels": {"gpus": "held"}}
     assert "in ['gflow', 'second']" in json.dumps(objects["ValidatingAdmissionPolicy", None, "gflow-annotations"])
     labels = objects["Namespace", None, SYSTEM]["metadata"]["labels"]
     assert labels["team"] == "platform" and labels["pod-security.kubernetes.io/enforce"] == "restricted"
@@ -245,6 +292,10 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
     ({"limits.maxGpusOf": {"Vision": 4}}, "at '/limits/maxGpusOf': additional properties 'Vision'"),
     ({"annotationPolicy.otherSchedulers": ["it's"]}, "/annotationPolicy/otherSchedulers/0"),
     ({"admissionPolicy.enable": True}, "at '/admissionPolicy': additional properties 'enable'"),
+    ({"devicePlugin.enable": True}, "at '/devicePlugin': additional properties 'enable'"),
+    ({"devicePlugin.kubeletDirectory": "/var/lib/kubelet/"}, "/devicePlugin/kubeletDirectory"),
+    ({"devicePlugin.enabled": True, "devicePlugin.extraArgs": ["--state=/tmp"]}, "devicePlugin.extraArgs has --state=/tmp"),
+    ({"devicePlugin.enabled": True, "devicePlugin.namespace": "default"}, "devicePlugin.namespace is default, that of the release"),
     ({"podDisruptionBudget.maxUnavailable": "some"}, "/podDisruptionBudget/maxUnavailable"),
     ({"networkPolicy.namespace": ""}, "/networkPolicy/namespace"),
     ({"nodeSelector": ["gpu"]}, "/nodeSelector"),
@@ -264,6 +315,9 @@ def test_values_that_cannot_be_are_named(helm, values, named):
     ("1.29.0", {"annotationPolicy.enabled": False}, None),
     ("1.35.9", {"admissionPolicy.enabled": True}, "admissionPolicy.enabled needs"),
     ("1.36.0-gke.1", {"admissionPolicy.enabled": True}, None),
+    ("1.35.9", {"allocationPolicy.enabled": True}, "allocationPolicy.enabled needs"),
+    ("1.29.0", {"annotationPolicy.enabled": False, "devicePlugin.enabled": True}, "devicePlugin.policy needs"),
+    ("1.29.0", {"annotationPolicy.enabled": False, "devicePlugin.enabled": True, "devicePlugin.policy": False}, None),
 ])
 def test_a_cluster_that_is_too_old_is_told_of_what(helm, version, values, named):
     words = ("template", "gflow-kube", CHART, "--kube-version", version, *sets(values))
@@ -447,6 +501,20 @@ def test_what_the_documents_type_installs_it(kube, releases, document):
     releases.take_back("gflow-kube")
 
 
+def test_the_device_plugin_is_put_beside_it_and_taken_back(kube, releases):
+    """Its namespace with it; that nothing is in one any more says a controller that is not here."""
+    assert "vendor has to go" in releases.put("gflow-kube", **{"devicePlugin.enabled": True, "allocationPolicy.enabled": True})
+    made = releases.objects("gflow-kube")
+    namespace = ("Namespace", None, NODE_SYSTEM)
+    names = [name_of(one) for one in made]
+    assert there(kube, made) == names and namespace in names and ("DaemonSet", NODE_SYSTEM, PLUGIN) in names
+    daemons = kube.ask("GET", f"{path_of('DaemonSet', NODE_SYSTEM)}/{PLUGIN}")["spec"]["template"]
+    kube.ask("POST", path_of("Pod", NODE_SYSTEM) + "?dryRun=All", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": daemons["spec"]})
+    releases.take_back("gflow-kube")
+    assert there(kube, made) == [namespace]
+    assert kube.ask("GET", f"{path_of('Namespace')}/{NODE_SYSTEM}")["status"]["phase"] == "Terminating"
+
+
 def test_with_preempt_it_may_evict(kube, releases, run):
     kube.node("n", 1)
     for name, value in (("low", 5), ("high", 1000)):
@@ -543,6 +611,9 @@ def test_the_api_server_takes_each_object_and_admits_its_pods(kube, helm, restri
     """No field that there is not, and nothing that the strictest Pod Security Standard forbids."""
     words = ["--values", everything] if values == "everything" else []
     objects = rendered(helm, *words, namespace=RESTRICTED)
+    namespaces = {one["metadata"].get("namespace") for one in objects.values()} - {None, RESTRICTED}
+    for name in namespaces - {one["metadata"]["name"] for one in kube.ask("GET", path_of("Namespace"))["items"]}:
+        kube.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})  # a dry run made none
     for one in objects.values():
         metadata = one["metadata"]
         path = f"{path_of(one['kind'], metadata.get('namespace', ''))}/{metadata['name']}"

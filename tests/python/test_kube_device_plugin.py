@@ -10,21 +10,11 @@ import time
 import pytest
 from cluster import path_of
 from fake_gpu import FAKE, GIB, UUIDS, Account
-from kube_scheduler import chosen, end_lease, make_pod, until, until_told
+from kube_scheduler import NODE_SYSTEM, PLUGIN, chosen, end_lease, make_pod, until, until_told
 from kubelet import ENDED, delete, state_of, until_ended, until_running
 from machine import BIN, PATIENCE
-from package import ROOT
 
-NODE_SYSTEM = "gflow-node"
-PLUGIN = "gflow-device-plugin"
 LASTS = "trap 'exit 5' TERM; while :; do sleep 0.1; done"
-
-
-@pytest.fixture(scope="session")
-def with_node_rights(control_plane):
-    control_plane.apply(ROOT / "packaging/kubernetes/device-plugin.yaml")
-    # There is no kubelet to run it in: tests start the program.
-    control_plane.ask("DELETE", f"{path_of('DaemonSet', NODE_SYSTEM)}/{PLUGIN}")
 
 
 class Plugin:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What packaging/kubernetes has of the API server's own policies: how urgent gflow-kube is, and which pods are its."""
 
+import re
 import urllib.error
 
 import pytest
 import yaml
-from cluster import path_of
-from kube_scheduler import SYSTEM, chosen, make_pod, until_bound, until_in_force, until_told
+from cluster import ADMIN, path_of
+from kube_scheduler import NODE_SYSTEM, PLUGIN, SYSTEM, chosen, make_pod, until_bound, until_in_force, until_told
 from package import ROOT
 
 MANIFESTS = ROOT / "packaging/kubernetes"
@@ -17,13 +18,17 @@ def applied(kube):
     """Applies a manifest as kubectl does, strictly, and takes its objects back at the end."""
     made = []
 
-    def apply(name):
+    def apply(name, called):
         for one in yaml.safe_load_all((MANIFESTS / name).read_text()):
+            if called:
+                one["metadata"]["name"] = called
+                if "policyName" in one["spec"]:
+                    one["spec"]["policyName"] = called
             path = f"{path_of(one['kind'])}/{one['metadata']['name']}"
             made.append(path)
             yield kube.ask("PATCH", f"{path}?fieldManager=test&fieldValidation=Strict&force=true", one, content_type="application/apply-patch+yaml")
 
-    yield lambda name: list(apply(name))
+    yield lambda name, called=None: list(apply(name, called))
     for path in made:
         kube.ask("DELETE", path)
 
@@ -67,13 +72,69 @@ def test_pods_with_the_annotation_are_its_unless_somebody_chose(kube, start, app
     until_bound(kube, "half")
 
 
+@pytest.fixture
+def asked(kube):
+    """What the containers of a pod ask for once it was admitted, by name; it is not made."""
+
+    def ask(*containers, scheduler="gflow", gpu="8G,0.5", initContainers=()):
+        def named(one):
+            name, limits = one if isinstance(one, tuple) else (one, {})
+            # Names twice, as some charts make them: what is applied to such a container must not stumble over them.
+            return {"name": name, "image": "none", "resources": {"limits": limits}, "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}],
+                    "ports": [{"containerPort": 80}, {"containerPort": 80, "name": "again"}]}
+
+        made = kube.ask("POST", path_of("Pod", "default") + "?dryRun=All", {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": {"gflow/gpu": gpu} if gpu else {}},
+            "spec": {"schedulerName": scheduler, "containers": [named(one) for one in containers], "initContainers": [named(one) for one in initContainers]}})
+        has = {}
+        for one in made["spec"]["containers"] + made["spec"].get("initContainers", []):
+            has[one["name"]] = one["resources"].get("limits", {})
+            assert one["resources"].get("requests", {}) == has[one["name"]], "what is asked for is what a scheduler counts"
+            assert len(one["env"]) == len(one["ports"]) == 2
+        return has
+
+    return ask
+
+
+ALL_CHOSEN = {"gflow/allocation": "1"}
+
+
+def test_a_pod_that_asks_by_the_annotation_alone_asks_for_what_was_chosen(applied, asked):
+    applied("allocation-policy.yaml")
+    until_in_force(lambda: asked("main") == {"main": ALL_CHOSEN})
+    limits = {"cpu": "4", "memory": "16Gi", "example.com/dongle": "1"}
+    assert asked(("main", limits)) == {"main": {**limits, **ALL_CHOSEN}}
+    assert asked("b", ("a", {"cpu": "1"})) == {"b": ALL_CHOSEN, "a": {"cpu": "1"}}, "of the first in the pod alone, and in their order"
+    assert list(asked("b", "a")) == ["b", "a"]
+    assert asked("main", initContainers=["before"]) == {"main": ALL_CHOSEN, "before": {}}
+    assert asked("main", gpu="2(V100)") == {"main": ALL_CHOSEN}
+    assert asked("main", gpu=None) == asked("main", scheduler="another") == asked("main", scheduler="default-scheduler") == {"main": {}}
+    # Who says something of GPUs knows what he wants.
+    assert asked("a", ("b", ALL_CHOSEN)) == {"a": {}, "b": ALL_CHOSEN}
+    assert asked("a", initContainers=[("sidecar", ALL_CHOSEN)]) == {"a": {}, "sidecar": ALL_CHOSEN}
+    assert asked(("main", {"gflow/allocation": "0"})) == {"main": {"gflow/allocation": "0"}}
+    resources = re.findall(r'{"([^"]+)", "\w+"}', (ROOT / "src/kube/want.h").read_text().partition("kGpuResources")[2])
+    assert len(resources) == 6
+    for resource in resources:
+        assert asked("a", ("b", {resource: "1"}), gpu="1") == {"a": {}, "b": {resource: "1"}}
+
+
+@pytest.mark.parametrize("name", ["a-first", "gflow-allocation", "z-last"])
+def test_it_asks_for_what_was_chosen_also_where_another_policy_made_it_its_pod(applied, asked, name):
+    """Whichever of the two the API server asks first."""
+    applied("allocation-policy.yaml", name)
+    applied("admission-policy.yaml")
+    until_in_force(lambda: asked("main", scheduler="default-scheduler") == {"main": ALL_CHOSEN})
+    assert asked("main", scheduler="another") == {"main": {}}
+
+
 ALLOCATION = '{"node":"n","devices":[{"resource":"nvidia.com/gpu","index":0,"share_parts":10000}]}'
 
 
-def refusal(kube, method, path, body):
+def refusal(kube, method, path, body, token=ADMIN):
     """Why the API server does not do that; "" if it would."""
     try:
-        kube.raw(method, path + "?dryRun=All", body)
+        kube.raw(method, path + "?dryRun=All", body, token)
     except urllib.error.HTTPError as error:
         return error.read().decode()
     return ""
@@ -116,3 +177,48 @@ def test_nobody_else_says_what_a_pod_was_given(kube, start, applied):
     assert "is not the scheduler of this pod" in annotated(kube, "of-others", {"gflow/gpu": "1"})
     assert annotated(kube, "of-others", {"else": "where"}) == ""
     kube.end_pod("a")
+
+
+@pytest.fixture
+def token_on(kube, with_node_rights):
+    """Makes tokens of the plugin's service account, as a kubelet has them for a pod of its node."""
+
+    def make(node):
+        pod = kube.make({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"plugin-{node}", "namespace": NODE_SYSTEM},
+                         "spec": {"serviceAccountName": PLUGIN, "nodeName": node, "containers": [{"name": "main", "image": "none"}]}})
+        made.append(pod["metadata"]["name"])
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+        return kube.ask("POST", f"{path_of('ServiceAccount', NODE_SYSTEM)}/{PLUGIN}/token", {
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"boundObjectRef": bound}})["status"]["token"]
+
+    made = []
+    yield make
+    for name in made:
+        kube.delete_pod(name, NODE_SYSTEM)
+
+
+def test_a_device_plugin_annotates_its_node_and_nothing_else(kube, token_on, applied):
+    for name in ("own", "other"):
+        kube.node(name, 2)
+        kube.ask("PATCH", f"{path_of('Node')}/{name}", {"metadata": {"annotations": {"kept": "so", "gflow/devices": "{}"}, "labels": {"kept": "so"}}})
+    token = token_on("own")
+    applied("device-plugin-policy.yaml")
+
+    def patch(change, node="own", token=token):
+        return refusal(kube, "PATCH", f"{path_of('Node')}/{node}", change, token)
+
+    def annotates(**annotations):
+        return {"metadata": {"annotations": {name.replace("_", "/"): value for name, value in annotations.items()}}}
+
+    of_another = "annotates the node that it runs on and no other"
+    until_in_force(lambda: of_another in patch(annotates(gflow_devices="x"), "other"))
+    assert patch(annotates(gflow_devices="x")) == patch(annotates(gflow_devices=None)) == ""
+    assert of_another in patch(annotates(gflow_devices="x"), token=kube.token(PLUGIN, NODE_SYSTEM)), "a token of no pod names no node"
+    more = [annotates(another="x"), annotates(kept="x"), annotates(kept=None), annotates(gflow_devices="x", kept="x"),
+            {"metadata": {"labels": {"gpu-type": "H100"}}}, {"metadata": {"labels": {"kept": None}}}, {"metadata": {"finalizers": ["example.com/stays"]}},
+            {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "other", "uid": "1"}]}},
+            {"spec": {"unschedulable": True}}, {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}}]
+    for change in more:
+        assert "changes the annotation gflow/devices of its node and nothing else" in patch(change), change
+        assert patch(change, token=ADMIN) == "", "others are not meant"
+    assert "forbidden" in refusal(kube, "PATCH", f"{path_of('Node')}/own/status", {"status": {"capacity": {"nvidia.com/gpu": "8"}}}, token)

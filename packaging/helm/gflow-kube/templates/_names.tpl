@@ -23,6 +23,22 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- define "gflow-kube.labels" -}}
 {{ include "gflow-kube.selector" . }}
+{{ include "gflow-kube.release" . }}
+{{- end }}
+
+{{- /* The same of gflow-device-plugin, which is once in a cluster, whatever schedulers there are. */ -}}
+{{- define "gflow-kube.plugin.selector" -}}
+app.kubernetes.io/name: gflow-device-plugin
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "gflow-kube.plugin.labels" -}}
+{{ include "gflow-kube.plugin.selector" . }}
+{{ include "gflow-kube.release" . }}
+{{- end }}
+
+{{- /* Labels of all objects. */ -}}
+{{- define "gflow-kube.release" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
