@@ -220,6 +220,28 @@ def with_node_rights(control_plane):
 
 
 @pytest.fixture
+def applied(kube):
+    """Applies a manifest as kubectl does, strictly, and takes its objects back at the end."""
+    import yaml
+
+    made = []
+
+    def apply(name, called):
+        for one in yaml.safe_load_all((ROOT / "packaging/kubernetes" / name).read_text()):
+            if called:
+                one["metadata"]["name"] = called
+                if "policyName" in one["spec"]:
+                    one["spec"]["policyName"] = called
+            path = f"{path_of(one['kind'])}/{one['metadata']['name']}"
+            made.append(path)
+            yield kube.ask("PATCH", f"{path}?fieldManager=test&fieldValidation=Strict&force=true", one, content_type="application/apply-patch+yaml")
+
+    yield lambda name, called=None: list(apply(name, called))
+    for path in made:
+        kube.ask("DELETE", path)
+
+
+@pytest.fixture
 def start(kube, with_rights):
     """Starts a scheduler; all end with the test, whose cluster has no contradiction then."""
     made = []

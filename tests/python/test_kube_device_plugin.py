@@ -10,7 +10,7 @@ import time
 import pytest
 from cluster import path_of
 from fake_gpu import FAKE, GIB, UUIDS, Account
-from kube_scheduler import NODE_SYSTEM, PLUGIN, chosen, end_lease, make_pod, until, until_told
+from kube_scheduler import NODE_SYSTEM, PLUGIN, chosen, end_lease, make_pod, until, until_in_force, until_told
 from kubelet import ENDED, delete, state_of, until_ended, until_running
 from machine import BIN, PATIENCE
 
@@ -108,6 +108,18 @@ def test_each_container_has_what_was_chosen_for_its_pod_whoever_starts_beside_it
         share = shares.get(name.partition("-")[0])
         assert said(node, name) == [[*uuids_of(kube, node, pod), share, "void"] if share else []], name
     assert len({tuple(chosen(pod)) for name, pod in pods.items() if name != "none"}) > 2
+
+
+def test_the_annotation_alone_is_enough_with_the_policy_for_that(node, kube, start, plugin, applied):
+    plugin("sim:2xH100", 2)
+    applied("allocation-policy.yaml")
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": {"gflow/gpu": "0.5"}},
+           "spec": {"schedulerName": "gflow", "containers": [{"name": "main", "image": "none"}]}}
+    until_in_force(lambda: "gflow/allocation" in str(kube.ask("POST", path_of("Pod", "default") + "?dryRun=All", pod)["spec"]))
+    ask_for(kube, "half", "8G,0.5", container(TELL), container(TELL, "beside"))
+    start()
+    pod = until_ended(kube, "half")["half"]
+    assert said(node, "half") == [[*uuids_of(kube, node, pod), "0.5", "void"]] and said(node, "half", "beside") == [[]]
 
 
 def test_containers_of_a_pod_share_out_its_whole_gpus(node, kube, start, plugin):

@@ -5,32 +5,9 @@ import re
 import urllib.error
 
 import pytest
-import yaml
 from cluster import ADMIN, path_of
 from kube_scheduler import NODE_SYSTEM, PLUGIN, SYSTEM, chosen, make_pod, until_bound, until_in_force, until_told
 from package import ROOT
-
-MANIFESTS = ROOT / "packaging/kubernetes"
-
-
-@pytest.fixture
-def applied(kube):
-    """Applies a manifest as kubectl does, strictly, and takes its objects back at the end."""
-    made = []
-
-    def apply(name, called):
-        for one in yaml.safe_load_all((MANIFESTS / name).read_text()):
-            if called:
-                one["metadata"]["name"] = called
-                if "policyName" in one["spec"]:
-                    one["spec"]["policyName"] = called
-            path = f"{path_of(one['kind'])}/{one['metadata']['name']}"
-            made.append(path)
-            yield kube.ask("PATCH", f"{path}?fieldManager=test&fieldValidation=Strict&force=true", one, content_type="application/apply-patch+yaml")
-
-    yield lambda name, called=None: list(apply(name, called))
-    for path in made:
-        kube.ask("DELETE", path)
 
 
 def test_what_it_asks_is_as_urgent_as_what_kube_scheduler_asks(kube, with_rights, applied):
