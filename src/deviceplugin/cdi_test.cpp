@@ -55,8 +55,8 @@ class Cdi : public testing::Test {
     return vendor_edits({etc(), run(), root_ + "/none"}, "nvidia.com/gpu", devices);
   }
 
-  const Device first_{.index = 0, .vendor = "nvidia", .uuid = "GPU-a"};
-  const Device second_{.index = 1, .vendor = "nvidia", .uuid = "GPU-b"};
+  const Device first{.index = 0, .vendor = "nvidia", .uuid = "GPU-a"};
+  const Device second{.index = 1, .vendor = "nvidia", .uuid = "GPU-b"};
 
  private:
   std::string root_ = testing::TempDir() + "/gflow-cdi-" + std::to_string(::getpid());
@@ -70,7 +70,7 @@ std::vector<std::string> nodes_of(const Edits& edits) {
 
 TEST_F(Cdi, DevicesAreThoseOfTheVendorByUuidOrIndexWithWhatAllHave) {
   ASSERT_TRUE(os::write_file(etc() + "/nvidia.yaml", kNvidia));
-  const auto both = edits({&first_, &second_});
+  const auto both = edits({&first, &second});
   ASSERT_TRUE(both) << both.error().message;
   EXPECT_EQ(nodes_of(*both),
             (std::vector<std::string>{"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia1"}));
@@ -78,7 +78,7 @@ TEST_F(Cdi, DevicesAreThoseOfTheVendorByUuidOrIndexWithWhatAllHave) {
   EXPECT_EQ(both->edits.at("deviceNodes")[1].at("fileMode"), 438);
   EXPECT_EQ(both->edits.at("hooks")[0].at("args")[3], "0");
   EXPECT_EQ(both->edits.at("mounts")[0].at("options"), Json({"ro", "nosuid"}));
-  EXPECT_EQ(nodes_of(*edits({&second_})),
+  EXPECT_EQ(nodes_of(*edits({&second})),
             (std::vector<std::string>{"/dev/nvidiactl", "/dev/nvidia1"}));
 }
 
@@ -91,25 +91,25 @@ TEST_F(Cdi, TheLaterDirectoryWinsAndFilesOfOthersAreNotRead) {
   ASSERT_TRUE(os::write_file(
       run() + "/newer.json",
       R"({"cdiVersion": "0.10.0", "kind": "nvidia.com/gpu", "devices": [{"name": "GPU-a", "containerEdits": {"deviceNodes": [{"path": "/dev/x"}]}}]})"));
-  const auto found = edits({&first_});
+  const auto found = edits({&first});
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(nodes_of(*found), (std::vector<std::string>{"/dev/x"}));
   EXPECT_EQ(found->version, "0.10.0");
 }
 
 TEST_F(Cdi, WhatIsMissingOrBrokenIsSaidWithWhatHelps) {
-  const auto none = edits({&first_});
+  const auto none = edits({&first});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().message,
             "no CDI specification of nvidia.com/gpu on this node names the GPU GPU-a (0); "
             "'nvidia-ctk cdi generate --output /var/run/cdi/nvidia.yaml' on the node makes one");
   ASSERT_TRUE(os::write_file(run() + "/a.json", "{"));
-  const auto broken = edits({&first_});
+  const auto broken = edits({&first});
   ASSERT_FALSE(broken);
   EXPECT_TRUE(broken.error().message.ends_with("/run/a.json' is no JSON"))
       << broken.error().message;
   ASSERT_TRUE(os::write_file(etc() + "/nvidia.yaml", kNvidia));
-  EXPECT_TRUE(edits({&first_})) << "another's broken file is not its";
+  EXPECT_TRUE(edits({&first})) << "another's broken file is not its";
 }
 
 TEST_F(Cdi, ASpecificationHasOneDeviceOfItsKey) {
