@@ -29,7 +29,7 @@ class Container:
 
     @property
     def is_running(self):
-        return self._process is not None and not self._over.is_set()
+        return self.started > 0 and not self._over.is_set()
 
     @property
     def is_over(self):

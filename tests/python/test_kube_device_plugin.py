@@ -356,5 +356,5 @@ def test_no_gpu_is_given_out_twice_while_all_are_killed(node, kube, start, plugi
     assert twice == []
     # A kubelet takes no pod while it waits for its plugins to come back (UnexpectedAdmissionError).
     refused = [name for name, one in pods.items() if one["status"].get("reason") == "UnexpectedAdmissionError"]
-    assert all(one["status"]["phase"] == "Succeeded" for name, one in pods.items() if name not in refused)
+    assert {name: one["status"] for name, one in pods.items() if one["status"]["phase"] != "Succeeded" and name not in refused} == {}
     assert uses >= len(names) - len(refused) and len(refused) < len(names) / 2, refused
