@@ -64,7 +64,7 @@ class Scene {
   }
 
   ClusterFacts facts;
-  Picture picture{engine::State({}, ""), {}};
+  Picture picture{engine::State({}, ""), {}, {}};
 };
 
 TEST(Picture, ShowsPodsAsJobsOfTheirNamespace) {

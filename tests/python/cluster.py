@@ -24,6 +24,7 @@ ADMIN = "admin-token"
 _PATHS = {
     "Namespace": "/api/v1/namespaces", "Node": "/api/v1/nodes", "Pod": "/api/v1/namespaces/{}/pods",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts", "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
     "Lease": "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
@@ -194,9 +195,9 @@ class Cluster:
         return self.ask("GET", f"{path_of('Pod', namespace)}/{pod}")["spec"].get("nodeName")
 
     def clear(self):
-        """Nodes, pods and Leases go."""
-        for kind, namespace in (("Pod", "default"), ("Node", ""), ("Lease", "gflow"), ("Lease", "gflow-system")):
-            self.ask("DELETE", f"{path_of(kind, namespace)}?gracePeriodSeconds=0")
+        """Jobs, nodes, pods and Leases go."""
+        for kind, namespace in (("Job", "default"), ("Pod", "default"), ("Node", ""), ("Lease", "gflow"), ("Lease", "gflow-system")):
+            self.ask("DELETE", f"{path_of(kind, namespace)}?gracePeriodSeconds=0&propagationPolicy=Background")
 
     def token(self, account, namespace):
         """Of a service account."""
@@ -210,13 +211,13 @@ class Cluster:
         objects = [(one["verb"], one["objectRef"]) for one in asked if one["user"].get("username") == user and "objectRef" in one]
         return {(verb, it.get("apiGroup", ""), "/".join(filter(None, (it["resource"], it.get("subresource"))))) for verb, it in objects}
 
-    def kubeconfig(self, token, name="config", user=None, server=None):
+    def kubeconfig(self, token, name="config", user=None, server=None, namespace="default"):
         """The path of a file whose one context has it, or that user; of this server or the cluster's own."""
         path = self.root / name
         path.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
             "clusters": [{"name": "test", "cluster": {"server": server or self.url, "certificate-authority": str(self.root / "certs/apiserver.crt")}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": namespace}}],
             "users": [{"name": "test", "user": user or {"token": token}}]}))
         path.chmod(0o600)
         return path
