@@ -50,9 +50,13 @@ std::set<JobId> changes_between(const engine::State& was, const engine::State& i
 
 }  // namespace
 
-ClusterReader::ClusterReader(boost::asio::io_context& io, JobWriter& writer, About about)
+ClusterReader::ClusterReader(boost::asio::io_context& io,
+                             JobWriter& writer,
+                             PodLogs& logs,
+                             About about)
     : about_(std::move(about)),
       writer_(writer),
+      logs_(logs),
       picture_{engine::State({}, ""), {}, {}},
       started_(os::now()),
       next_(io),
@@ -262,14 +266,29 @@ Result<std::vector<JobWriter::Old>> ClusterReader::objects_of(const engine::even
   return objects;
 }
 
-Result<JobWriter::Old> ClusterReader::object_of(JobId id) const {
-  const Job* job = picture_.state.find(id);
+/// Null where there is none.
+const std::string* ClusterReader::uid_of(JobId id) const {
   const auto at =
       std::ranges::find_if(picture_.numbers, [id](const auto& one) { return one.second == id; });
-  if (job == nullptr || at == picture_.numbers.end()) {
+  return at == picture_.numbers.end() ? nullptr : &at->first;
+}
+
+std::optional<ClusterReader::DistantLog> ClusterReader::distant_log(const Job& job) const {
+  const std::string* uid = uid_of(job.id);
+  if (uid == nullptr) return std::nullopt;
+  const std::string& name_space = job.spec.user.name;
+  const auto its = facts_.jobs.find(*uid);
+  return logs_.of(its == facts_.jobs.end() ? one_pod(name_space, job.spec.name)
+                                           : pods_of_job(name_space, its->second.name));
+}
+
+Result<JobWriter::Old> ClusterReader::object_of(JobId id) const {
+  const Job* job = picture_.state.find(id);
+  const std::string* found = uid_of(id);
+  if (job == nullptr || found == nullptr) {
     return fail(Code::NotFound, tr_format("there is no job {}", id.value));
   }
-  const std::string& uid = at->first;
+  const std::string& uid = *found;
   if (const auto its = facts_.jobs.find(uid); its != facts_.jobs.end()) {
     const std::string& name = its->second.name;
     if (!is_ended(*job)) return JobWriter::Old{jobs_path(job->spec.user.name) + "/" + name, uid};

@@ -14,6 +14,7 @@
 #include "kube/job_manifest.h"
 #include "kube/job_writer.h"
 #include "kube/picture.h"
+#include "kube/pod_log.h"
 #include "server/change_feed.h"
 #include "server/event_journal.h"
 #include "server/service.h"
@@ -31,7 +32,7 @@ class ClusterReader : public server::Service {
     std::string name_space;  ///< of what is submitted
     std::string image;       ///< of jobs that name none; "": they have to
   };
-  ClusterReader(boost::asio::io_context& io, JobWriter& writer, About about);
+  ClusterReader(boost::asio::io_context& io, JobWriter& writer, PodLogs& logs, About about);
 
   void put(Node node);
   void node_gone(const std::string& uid);
@@ -55,6 +56,7 @@ class ClusterReader : public server::Service {
   [[nodiscard]] const engine::State& state() const override { return picture_.state; }
   [[nodiscard]] Now now() const override;
   [[nodiscard]] std::string log_path(JobId /*job*/) const override { return {}; }
+  [[nodiscard]] std::optional<DistantLog> distant_log(const Job& job) const override;
   [[nodiscard]] GpuLimits gpu_limits(const Job& /*job*/) const override { return {}; }
   [[nodiscard]] PortBlock ports(const Job& /*job*/) const override { return {}; }
   [[nodiscard]] Result<void> serves(const server::Route& route) const override;
@@ -83,11 +85,13 @@ class ClusterReader : public server::Service {
   [[nodiscard]] Result<std::vector<JobWriter::New>> jobs_of(api::SubmitRequest request) const;
   void made(const Result<std::vector<BatchJob>>& jobs, const Answer& answer);
   [[nodiscard]] Result<std::vector<JobId>> numbers_of(const std::vector<std::string>& uids) const;
+  [[nodiscard]] const std::string* uid_of(JobId id) const;
   [[nodiscard]] Result<JobWriter::Old> object_of(JobId id) const;
   [[nodiscard]] Result<std::vector<JobWriter::Old>> objects_of(const engine::event::Cancel& cancel);
 
   About about_;
   JobWriter& writer_;
+  PodLogs& logs_;
   std::optional<Error> no_jobs_;
   std::size_t under_way_ = 0;             ///< submissions
   std::set<std::string> gone_meanwhile_;  ///< uids of Jobs

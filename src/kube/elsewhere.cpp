@@ -20,7 +20,7 @@ struct Elsewhere {
 constexpr std::string_view kLeases = tr_later(
     "GPUs of a cluster are held by pods, which gbatch and 'kubectl apply' make (docs/cluster.md)");
 constexpr std::string_view kHistory = tr_later(
-    "of jobs that ended a cluster keeps no history: 'gqueue -s all' shows those that are still "
+    "of jobs that ended a cluster keeps no history: 'gqueue -a' shows those that are still "
     "there");
 
 /// The first that fits.
@@ -31,6 +31,10 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
      tr_later("what a cluster would say of a job is known when it is submitted: 'gbatch --hold' "
               "submits one that does not start")},
     {"POST",
+     "/api/v1/jobs/release",
+     tr_later("a job on hold is released with 'kubectl patch job NAME -n NAMESPACE -p "
+              "{\"spec\":{\"suspend\":false}}'")},
+    {"POST",
      "/api/v1/jobs/",
      tr_later(
          "pods are not held, suspended or sent signals: 'kubectl delete pod NAME -n NAMESPACE' "
@@ -39,9 +43,6 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
      "/api/v1/jobs",
      tr_later("a pod is changed with 'kubectl edit pod NAME -n NAMESPACE', as far as Kubernetes "
               "lets it be")},
-    {"GET",
-     "/api/v1/jobs/{id}/log",
-     tr_later("what a pod wrote is shown by 'kubectl logs NAME -n NAMESPACE'")},
     {"GET", "/api/v1/statistics", kHistory},
     {"POST",
      "/api/v1/drain",

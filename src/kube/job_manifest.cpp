@@ -43,8 +43,8 @@ constexpr auto kLimits = std::to_array<Limit>({
      tr_later("jobs of a cluster do not wait for each other: submit it when the other has ended "
               "('gjob wait JOB && gbatch ...')")},
     {[](const JobSpec& spec) { return spec.begin.has_value(); },
-     tr_later("jobs of a cluster have no begin time: submit it with --hold and release it, or let "
-              "a CronJob of Kubernetes make it")},
+     tr_later("jobs of a cluster have no begin time: leave out --begin, or let a CronJob of "
+              "Kubernetes make it")},
     {[](const JobSpec& spec) { return spec.priority != kDefaultPriority; },
      tr_later("who goes first in a cluster is said by its PriorityClasses, which gbatch does not "
               "choose: leave out --priority and --nice")},
@@ -71,19 +71,18 @@ Result<void> check_limits(const JobSpec& spec) {
 }
 
 /// An API server takes text.
-Result<void> check_text(std::string_view what, std::string_view bytes) {
-  if (is_utf8(bytes)) return {};
-  return fail(Code::Usage,
-              tr_format("{} is not UTF-8, which is all that a Job of Kubernetes has room for: put "
-                        "it into the image",
-                        what));
+bool is_text(const Payload& payload) {
+  return is_utf8(payload.script.value_or("")) && is_utf8(payload.config) &&
+         std::ranges::all_of(payload.argv, is_utf8) &&
+         std::ranges::all_of(payload.environment, is_utf8);
 }
 
 Result<void> check_payload(const Payload& payload) {
-  GF_CHECK(check_text(tr("the script"), payload.script.value_or("")));
-  GF_CHECK(check_text("--config", payload.config));
-  for (const std::string& word : payload.argv) GF_CHECK(check_text(tr("an argument"), word));
-  for (const std::string& one : payload.environment) GF_CHECK(check_text(tr("a variable"), one));
+  if (!is_text(payload)) {
+    return fail(Code::Usage,
+                tr("script, configuration, arguments and variables of a job of a cluster have to "
+                   "be UTF-8: put what is not into the image"));
+  }
   const std::size_t size = payload.script.value_or("").size() + payload.config.size();
   if (size <= kMostInAnnotations) return {};
   return fail(Code::Exhausted,

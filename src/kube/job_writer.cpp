@@ -16,8 +16,6 @@ using Json = nlohmann::json;
 
 constexpr int kNotFound = 404;
 constexpr int kConflict = 409;
-constexpr std::string_view kRights =
-    "; an administrator grants it with packaging/kubernetes/rbac-submitter.yaml";
 
 Result<BatchJob> job_in(const Answer& answer) {
   const Json object = Json::parse(answer.body, nullptr, false);
@@ -33,9 +31,10 @@ Result<BatchJob> make_one(Api& api, const JobWriter::New& job) {
   if (!answer) answer = api.ask(post);
   if (!answer) return std::unexpected(answer.error());
   if (answer->is_ok()) return job_in(*answer);
-  if (answer->status != kConflict) return std::unexpected(error_of(*answer, doing, kRights));
+  if (answer->status != kConflict)
+    return std::unexpected(error_of(*answer, doing, kSubmitterRights));
   const Answer there = GF_TRY(api.ask({.path = jobs_path(job.name_space) + "/" + job.name}));
-  if (!there.is_ok()) return std::unexpected(error_of(there, doing, kRights));
+  if (!there.is_ok()) return std::unexpected(error_of(there, doing, kSubmitterRights));
   BatchJob made = GF_TRY(job_in(there));
   if (made.submission == job.submission) return made;
   return fail(Code::KeyReused,
@@ -68,7 +67,7 @@ Result<void> remove_all(Api& api, const std::vector<JobWriter::Old>& objects) {
         GF_TRY(api.ask({.method = "DELETE", .path = one.path, .body = options.dump()}));
     const bool is_gone = answer.status == kNotFound || answer.status == kConflict;
     if (answer.is_ok() || is_gone) continue;
-    return std::unexpected(error_of(answer, fmt::format("delete {}", one.path), kRights));
+    return std::unexpected(error_of(answer, fmt::format("delete {}", one.path), kSubmitterRights));
   }
   return {};
 }

@@ -62,8 +62,10 @@ class Serving {
         channel_(io_),
         signals_(io_),
         writer_(io_, access_, credentials_),
+        logs_(access_, credentials_),
         reader_(io_,
                 writer_,
+                logs_,
                 {options.name,
                  fmt::format("{} ({})", access.url(), access.source),
                  name_space(),
@@ -292,6 +294,7 @@ class Serving {
   asio::posix::stream_descriptor channel_;
   asio::signal_set signals_;
   JobWriter writer_;
+  PodLogs logs_;
   ClusterReader reader_;
   std::unique_ptr<server::HttpServer> server_;
   std::vector<std::unique_ptr<Follower>> followers_;

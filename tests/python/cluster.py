@@ -78,6 +78,8 @@ class Cluster:
         subprocess.run(["openssl", "genrsa", "-out", self.root / "accounts.key", "2048"], check=True, capture_output=True)
         self._openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "clients.key", "-out", "clients.crt", "-subj", "/CN=clients", "-days", "2")
 
+        self.certificate("of-apiserver")  # by which a kubelet knows it
+
     def _openssl(self, *words):
         subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=self.root)
 
@@ -108,7 +110,19 @@ class Cluster:
                 f"--service-account-signing-key-file={self.root}/accounts.key", "--service-cluster-ip-range=10.0.0.0/24",
                 "--endpoint-reconciler-type=none", "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
                 "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true",
-                f"--audit-policy-file={self.root}/audit.json", f"--audit-log-path={self.root}/asked", "--allow-privileged=true", "--profiling=false", "--v=0")
+                f"--audit-policy-file={self.root}/audit.json", f"--audit-log-path={self.root}/asked", "--allow-privileged=true",
+                "--kubelet-preferred-address-types=InternalIP", f"--kubelet-client-certificate={self.root}/of-apiserver.crt", f"--kubelet-client-key={self.root}/of-apiserver.key", "--profiling=false", "--v=0")
+
+    def start_controllers(self, *names):
+        """What makes pods of Jobs, and has what was made by something go with it."""
+        needed(self._programs / "kube-controller-manager", "kube-controller-manager")
+        self._start("kube-controller-manager", f"--kubeconfig={self.kubeconfig(ADMIN, 'of-controllers')}", f"--controllers={','.join(names)}",
+                    "--bind-address=127.0.0.1", "--secure-port=0", "--leader-elect=false", "--use-service-account-credentials=false")
+
+    def stop_controllers(self):
+        process = self._running.pop("kube-controller-manager")
+        process.kill()
+        process.wait(PATIENCE)
 
     def _start(self, name, *flags):
         with open(self.root / f"{name}.log", "ab") as log:

@@ -49,6 +49,9 @@ class Person:
         assert (done.returncode == 0) is ok, (words, done.returncode, done.stdout, done.stderr)
         return done
 
+    def begins(self, *words):
+        return subprocess.Popen([BIN / words[0], *words[1:]], env=self.env, stdout=subprocess.PIPE, text=True)
+
     def says(self, *words, **env):
         return self.run(*words, **env).stdout
 

@@ -130,7 +130,7 @@ def test_nothing_is_changed_there(scheduled, viewer):
         (("gjob", "log", "train"), "kubectl logs"),
         (("gctl", "drain", "node", "v"), "kubectl cordon"),
         (("gbatch", "--gpus", "1", "--depends-on", "7", "--image", "i", "sleep", "1"), "gjob wait"),
-        (("gstats",), "gqueue -s all"),
+        (("gstats",), "gqueue -a"),
     ]:
         refused = viewer.run(*words, ok=False)
         assert instead in refused.stderr, (words, refused.stderr)
