@@ -299,7 +299,11 @@ Result<JobWriter::Old> ClusterReader::object_of(JobId id) const {
                           name,
                           job->spec.user.name));
   }
-  const Pod& pod = facts_.pods.at(uid);
+  const auto alone = facts_.pods.find(uid);
+  if (alone == facts_.pods.end()) {  // it has gone, and is still drawn
+    return fail(Code::NotFound, tr_format("there is no job {}", id.value));
+  }
+  const Pod& pod = alone->second;
   if (pod.owner.empty()) return JobWriter::Old{pods_path(pod.name_space) + "/" + pod.name, uid};
   return fail(Code::WrongState,
               tr_format("pod {} is one of {}, which would make another: delete or scale that with "

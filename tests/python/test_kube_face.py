@@ -127,7 +127,7 @@ def test_nothing_is_changed_there(scheduled, viewer):
     for words, instead in [
         (("gjob", "hold", "large"), "kubectl delete pod"),
         (("gjob", "update", "large", "--priority", "50"), "kubectl edit pod"),
-        (("gjob", "log", "train"), "kubectl logs"),
+        (("gjob", "log", "train"), "has no log"),
         (("gctl", "drain", "node", "v"), "kubectl cordon"),
         (("gbatch", "--gpus", "1", "--depends-on", "7", "--image", "i", "sleep", "1"), "gjob wait"),
         (("gstats",), "gqueue -a"),

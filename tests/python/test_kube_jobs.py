@@ -18,9 +18,11 @@ IMAGE = "registry.example.com/train:1"
 
 @pytest.fixture(scope="session")
 def submitters(control_plane, viewers):
-    """In two namespaces somebody who may submit there."""
+    """In two namespaces somebody who may submit there, and one who may only look."""
     control_plane.apply(ROOT / "packaging/kubernetes/rbac-submitter.yaml")
     control_plane.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}})
+    make_account(control_plane, "onlooker")
+    grant(control_plane, "gflow-viewer", "onlooker")
     for namespace in ("default", "vision"):
         make_account(control_plane, "submitter", namespace)
         grant(control_plane, "gflow-viewer", "submitter", namespace)
@@ -92,6 +94,23 @@ def test_where_the_image_is_from(kube, submitter):
     assert only_job(kube)["spec"]["template"]["spec"]["containers"][0]["image"] == "of-all"
 
 
+def test_one_on_hold_does_not_start(kube, submitter):
+    submit(submitter, "--image", IMAGE, "--hold", "--name", "held", "true")
+    assert only_job(kube)["spec"]["suspend"] and submitter.queue()["default/held"]["status"] == "Hold"
+    assert "kubectl patch job" in submitter.run("gjob", "release", "held", ok=False).stderr
+
+
+def test_a_pod_that_would_come_again_is_not_cancelled(kube, submitter):
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
+    for name, owners in (("web-1", [owner]), ("alone", [])):
+        kube.make({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", "ownerReferences": owners},
+                   "spec": {"schedulerName": "gflow", "containers": [{"name": "main", "image": "none"}]}})
+    assert "ReplicaSet web" in submitter.run("gcancel", "web-1", ok=False).stderr
+    submitter.says("gcancel", "alone")
+    until(kube, lambda pods: "alone" not in pods or "deletionTimestamp" in pods["alone"]["metadata"])
+    assert "deletionTimestamp" not in kube.ask("GET", f"{path_of('Pod', 'default')}/web-1")["metadata"]
+
+
 def test_a_part_of_a_gpu(kube, submitter):
     kube.node("v", 4)
     submit(submitter, "--image", IMAGE, "--gpus", "8G,0.5", "serve")
@@ -132,9 +151,11 @@ def test_who_may_submit_where(kube, submitters):
         refused = here.run(*words, ok=False)
         assert refused.returncode != 0, words
     assert "rbac-submitter.yaml" in here.run("gcancel", "vision/a", ok=False).stderr
-    looks = Person(kube).run("gbatch", "--image", IMAGE, "true", ok=False)
+    looks = Person(kube, "onlooker").run("gbatch", "--image", IMAGE, "true", ok=False)
     assert looks.returncode == 5 and "rbac-submitter.yaml" in looks.stderr
     there.says("gcancel", "a")
+    assert "being deleted" in there.queue()["vision/a"]["reason"], "nothing is here that takes away what is deleted"
+    kube.ask("DELETE", f"{path_of('Job', 'vision')}?propagationPolicy=Background")
 
 
 @pytest.fixture
