@@ -94,14 +94,16 @@ Result<void> Context::choose_server(const Invocation& invocation) {
   return {};
 }
 
+bool Context::is_cluster() const { return client::is_cluster(remote_); }
+
 Result<void> Context::needs_own_machine(std::string_view why) const {
   if (!is_remote()) return {};
-  if (client::is_cluster(remote_)) {
-    return fail(Code::Usage,
-                tr_format("{} is not for a cluster ({}): gflow only reads a cluster; pods are made "
-                          "with 'kubectl apply' and ended with 'kubectl delete'",
-                          program_,
-                          printable(remote_)));
+  if (is_cluster()) {
+    return fail(
+        Code::Usage,
+        tr_format("{} is not for a cluster ({}); 'gbatch' submits jobs of one, 'gcancel' ends them",
+                  program_,
+                  printable(remote_)));
   }
   return fail(
       Code::Usage,

@@ -45,6 +45,8 @@ class Context {
   [[nodiscard]] const std::string& socket() const { return socket_; }
   /// Whether that is a gflowd of another machine, or a cluster.
   [[nodiscard]] bool is_remote() const { return !remote_.empty(); }
+  /// Whether it is a cluster.
+  [[nodiscard]] bool is_cluster() const;
   /// For what can only be done on the machine itself. Errors: Usage with what is true of it and
   /// what to do: "the checks are of this machine: log in there".
   [[nodiscard]] Result<void> needs_own_machine(std::string_view why) const;

@@ -35,6 +35,9 @@ struct Answer {
 constexpr std::string_view kSchedulerRights =
     "; apply packaging/kubernetes/rbac-scheduler.yaml, and to evict rbac-preempt.yaml";
 
+constexpr std::string_view kSubmitterRights =
+    "; an administrator grants that with packaging/kubernetes/rbac-submitter.yaml";
+
 /// What an answer that is no success means, in a sentence that says what to do. 401 and 403 are
 /// Permission, 404 NotFound, 409 WrongState, 410 and 429 Exhausted, 422 and 400 Usage, 5xx
 /// Unreachable. `rights`: where those are that a 403 misses.
@@ -55,6 +58,10 @@ class Api {
   /// A watch: each line that comes, until the server ends it or `take` says false. `silence` is
   /// what may lie between two. An answer that is no success is returned and nothing is taken.
   [[nodiscard]] Result<Answer> follow(const Request& request,
+                                      std::chrono::seconds silence,
+                                      const std::function<bool(std::string_view)>& take);
+  /// A log: its bytes as they come, as follow() has lines.
+  [[nodiscard]] Result<Answer> stream(const Request& request,
                                       std::chrono::seconds silence,
                                       const std::function<bool(std::string_view)>& take);
   /// From another thread: what is under way ends, and all to come.

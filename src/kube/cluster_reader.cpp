@@ -3,13 +3,22 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
+#include <variant>
 
+#include "base/translate.h"
 #include "base/version.h"
+#include "base/word_hash.h"
+#include "core/task_payload.h"
 #include "kube/elsewhere.h"
+#include "kube/want.h"
 #include "os/clock.h"
+#include "os/random.h"
 
 namespace gflow::kube {
 namespace {
@@ -20,8 +29,8 @@ using std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTogether{200};
 constexpr int kRestPerWork = 9;
 
-std::unexpected<Error> reads_only() {
-  return fail(Code::Usage, "gflow only reads a cluster");  // no route leads here
+std::unexpected<Error> not_here() {
+  return fail(Code::Usage, "not of a cluster");  // no route leads here
 }
 
 /// Those of which something is another, new and gone ones, too.
@@ -41,9 +50,14 @@ std::set<JobId> changes_between(const engine::State& was, const engine::State& i
 
 }  // namespace
 
-ClusterReader::ClusterReader(boost::asio::io_context& io, About about)
+ClusterReader::ClusterReader(boost::asio::io_context& io,
+                             JobWriter& writer,
+                             PodLogs& logs,
+                             About about)
     : about_(std::move(about)),
-      picture_{engine::State({}, ""), {}},
+      writer_(writer),
+      logs_(logs),
+      picture_{engine::State({}, ""), {}, {}},
       started_(os::now()),
       next_(io),
       feed_(io) {
@@ -72,6 +86,29 @@ void ClusterReader::pod_gone(const std::string& uid) {
   changed();
 }
 
+void ClusterReader::put(BatchJob job) {
+  const std::string uid = job.stand_in.uid;
+  facts_.jobs.insert_or_assign(uid, std::move(job));
+  changed();
+}
+
+void ClusterReader::job_gone(const std::string& uid) {
+  facts_.jobs.erase(uid);
+  if (under_way_ > 0) gone_meanwhile_.insert(uid);
+  changed();
+}
+
+void ClusterReader::put(EndedPod pod) {
+  const std::string uid = pod.uid;
+  facts_.ended.insert_or_assign(uid, std::move(pod));
+  changed();
+}
+
+void ClusterReader::ended_gone(const std::string& uid) {
+  facts_.ended.erase(uid);
+  changed();
+}
+
 void ClusterReader::limit(engine::GpuQuota quota) {
   facts_.quota = std::move(quota);
   changed();
@@ -90,9 +127,11 @@ void ClusterReader::begin() {
   draw();
 }
 
-void ClusterReader::changed() {
+void ClusterReader::changed() { draw_soon(kTogether); }
+
+void ClusterReader::draw_soon(std::chrono::milliseconds most) {
   if (!has_begun_ || std::exchange(is_due_, true)) return;
-  next_.expires_at(std::max(not_before_, steady_clock::now() + kTogether));
+  next_.expires_at(std::max(not_before_, steady_clock::now() + most));
   next_.async_wait([this](const boost::system::error_code& error) {
     if (!error) draw();
   });
@@ -106,21 +145,171 @@ void ClusterReader::draw() {
   feed_.record(revision_, changes_between(was.state, picture_.state));
   const auto ended = steady_clock::now();
   not_before_ = ended + kRestPerWork * (ended - begun);
+  for (const auto& then : std::exchange(after_draw_, {})) then();
 }
 
-Result<void> ClusterReader::serves(const server::Route& route) const { return only_shows(route); }
+Result<void> ClusterReader::serves(const server::Route& route) const { return is_done_here(route); }
 
 std::optional<std::string> ClusterReader::told(const Job& job) const {
   const auto at = picture_.told.find(job.id);
   return at == picture_.told.end() ? std::nullopt : std::optional(at->second);
 }
 
-void ClusterReader::submit(api::SubmitRequest /*request*/, const Principal& /*by*/, Answer answer) {
-  answer(reads_only());
+void ClusterReader::submit(api::SubmitRequest request, const Principal& /*by*/, Answer answer) {
+  auto jobs = jobs_of(std::move(request));
+  if (!jobs) return answer(std::unexpected(std::move(jobs).error()));
+  ++under_way_;
+  writer_.make(*std::move(jobs),
+               [this, answer = std::move(answer)](const Result<std::vector<BatchJob>>& done) {
+                 made(done, answer);
+               });
 }
 
-void ClusterReader::request(engine::Event /*event*/, Answer answer, Check /*check*/) {
-  answer(reads_only());
+/// What GPUs are called there, and whether containers can be given what was chosen.
+JobPlace ClusterReader::place() const {
+  JobPlace place{
+      .name_space = about_.name_space, .scheduler = about_.scheduler, .image = about_.image};
+  std::set<std::string> offered;
+  for (const auto& [uid, node] : facts_.nodes) {
+    for (const auto& [name, amount] : node.allocatable) {
+      if (amount > 0) offered.insert(name);
+    }
+  }
+  place.has_allocations = offered.contains("gflow/allocation");
+  const auto first = std::ranges::find_if(kGpuResources, [&offered](const GpuResource& one) {
+    return offered.contains(std::string(one.name));
+  });
+  if (first != kGpuResources.end()) place.gpus = first->name;
+  return place;
+}
+
+/// All of them before one is made.
+Result<std::vector<JobWriter::New>> ClusterReader::jobs_of(api::SubmitRequest request) const {
+  if (no_jobs_) return std::unexpected(*no_jobs_);
+  const JobPlace where = place();
+  const std::string key =
+      request.idempotency_key.empty() ? os::random_hex(16) : request.idempotency_key;
+  std::vector<JobWriter::New> jobs;
+  for (const api::SubmitRequest::Item& item : request.items) {
+    if (item.tasks) {
+      return fail(
+          Code::Usage,
+          tr("a cluster has no arrays of jobs yet: submit a sweep, such as --param i=1:10"));
+    }
+    if (!item.depends_on_siblings.empty()) {
+      return fail(Code::Usage, tr("jobs of a cluster do not wait for each other"));
+    }
+    const Payload payload =
+        item.like ? complete(&request.items[*item.like].payload, item.payload) : item.payload;
+    const std::string position = fmt::format("/{}", jobs.size());
+    const std::string digest = digest_of(key + position);
+    JobWriter::New made{
+        .name_space = where.name_space,
+        .name = object_name_of(item.spec, payload, digest.substr(digest.find('-') + 1)),
+        .submission = request.digest + position,
+        .document = {}};
+    made.document =
+        GF_TRY(job_manifest(item.spec, payload, where, made.name, made.submission)).dump();
+    jobs.push_back(std::move(made));
+  }
+  return jobs;
+}
+
+/// They are shown from now on, and no later than they are told of.
+void ClusterReader::made(const Result<std::vector<BatchJob>>& jobs, const Answer& answer) {
+  std::vector<std::string> uids;
+  for (const BatchJob& job : jobs.value_or(std::vector<BatchJob>{})) {
+    uids.push_back(job.stand_in.uid);
+    if (!gone_meanwhile_.contains(uids.back())) facts_.jobs.try_emplace(uids.back(), job);
+  }
+  if (--under_way_ == 0) gone_meanwhile_.clear();
+  if (!jobs) return answer(std::unexpected(jobs.error()));
+  after_draw_.emplace_back([this, uids, answer] { answer(numbers_of(uids)); });
+  draw_soon({});
+}
+
+Result<std::vector<JobId>> ClusterReader::numbers_of(const std::vector<std::string>& uids) const {
+  std::vector<JobId> ids;
+  for (const std::string& uid : uids) {
+    const auto at = picture_.numbers.find(uid);
+    if (at == picture_.numbers.end()) {
+      return fail(Code::NotFound, tr("a job was deleted as soon as it was submitted"));
+    }
+    ids.push_back(at->second);
+  }
+  return ids;
+}
+
+void ClusterReader::request(engine::Event event, Answer answer, Check check) {
+  const auto* cancel = std::get_if<engine::event::Cancel>(&event);
+  if (cancel == nullptr) return answer(not_here());
+  auto checked = check ? check() : Result<void>{};
+  if (!checked) return answer(std::unexpected(std::move(checked).error()));
+  auto objects = objects_of(*cancel);
+  if (!objects) return answer(std::unexpected(std::move(objects).error()));
+  writer_.remove(*std::move(objects),
+                 [jobs = cancel->jobs, answer = std::move(answer)](const Result<void>& done) {
+                   if (!done) return answer(std::unexpected(done.error()));
+                   answer(jobs);
+                 });
+}
+
+/// All of them before one is deleted.
+Result<std::vector<JobWriter::Old>> ClusterReader::objects_of(const engine::event::Cancel& cancel) {
+  if (cancel.signal != 0) {
+    return fail(
+        Code::Usage,
+        tr("pods are ended by Kubernetes, with SIGTERM and then SIGKILL: leave out --signal"));
+  }
+  std::vector<JobWriter::Old> objects;
+  for (const JobId id : cancel.jobs) objects.push_back(GF_TRY(object_of(id)));
+  return objects;
+}
+
+/// Null where there is none.
+const std::string* ClusterReader::uid_of(JobId id) const {
+  const auto at =
+      std::ranges::find_if(picture_.numbers, [id](const auto& one) { return one.second == id; });
+  return at == picture_.numbers.end() ? nullptr : &at->first;
+}
+
+std::optional<ClusterReader::DistantLog> ClusterReader::distant_log(const Job& job) const {
+  const std::string* uid = uid_of(job.id);
+  if (uid == nullptr) return std::nullopt;
+  const std::string& name_space = job.spec.user.name;
+  const auto its = facts_.jobs.find(*uid);
+  return logs_.of(its == facts_.jobs.end() ? one_pod(name_space, job.spec.name)
+                                           : pods_of_job(name_space, its->second.name));
+}
+
+Result<JobWriter::Old> ClusterReader::object_of(JobId id) const {
+  const Job* job = picture_.state.find(id);
+  const std::string* found = uid_of(id);
+  if (job == nullptr || found == nullptr) {
+    return fail(Code::NotFound, tr_format("there is no job {}", id.value));
+  }
+  const std::string& uid = *found;
+  if (const auto its = facts_.jobs.find(uid); its != facts_.jobs.end()) {
+    const std::string& name = its->second.name;
+    if (!is_ended(*job)) return JobWriter::Old{jobs_path(job->spec.user.name) + "/" + name, uid};
+    return fail(Code::WrongState,
+                tr_format("job {} has already ended; 'kubectl delete job {} -n {}' removes it and "
+                          "its log",
+                          id.value,
+                          name,
+                          job->spec.user.name));
+  }
+  const auto alone = facts_.pods.find(uid);
+  if (alone == facts_.pods.end()) {  // it has gone, and is still drawn
+    return fail(Code::NotFound, tr_format("there is no job {}", id.value));
+  }
+  const Pod& pod = alone->second;
+  if (pod.owner.empty()) return JobWriter::Old{pods_path(pod.name_space) + "/" + pod.name, uid};
+  return fail(Code::WrongState,
+              tr_format("pod {} is one of {}, which would make another: delete or scale that with "
+                        "kubectl",
+                        pod.full_name(),
+                        pod.owner));
 }
 
 std::shared_ptr<void> ClusterReader::on_change(std::uint64_t revision,
@@ -143,7 +332,7 @@ api::DaemonView ClusterReader::daemon(OthersJobs /*shown*/) const {
   return view;
 }
 
-Result<void> ClusterReader::keep_tokens(std::vector<Token> /*tokens*/) { return reads_only(); }
-Result<void> ClusterReader::reload() { return reads_only(); }
+Result<void> ClusterReader::keep_tokens(std::vector<Token> /*tokens*/) { return not_here(); }
+Result<void> ClusterReader::reload() { return not_here(); }
 
 }  // namespace gflow::kube

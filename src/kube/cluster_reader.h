@@ -7,31 +7,43 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "kube/job_manifest.h"
+#include "kube/job_writer.h"
 #include "kube/picture.h"
+#include "kube/pod_log.h"
 #include "server/change_feed.h"
 #include "server/event_journal.h"
 #include "server/service.h"
 
 namespace gflow::kube {
 
-/// What the routes that show something are answered from: a cluster as it was told of, drawn anew
-/// when that changed, at most a tenth of the time. Changes nothing there. The loop's one thread
-/// owns it.
+/// What the routes are answered from: a cluster as it was told of, drawn anew when that changed, at
+/// most a tenth of the time. What is submitted or cancelled is written there, and nothing else. The
+/// loop's one thread owns it.
 class ClusterReader : public server::Service {
  public:
   struct About {
-    std::string scheduler;  ///< schedulerName of its pods
-    std::string cluster;    ///< for people: URL and where that is from
+    std::string scheduler;   ///< schedulerName of its pods
+    std::string cluster;     ///< for people: URL and where that is from
+    std::string name_space;  ///< of what is submitted
+    std::string image;       ///< of jobs that name none; "": they have to
   };
-  ClusterReader(boost::asio::io_context& io, About about);
+  ClusterReader(boost::asio::io_context& io, JobWriter& writer, PodLogs& logs, About about);
 
   void put(Node node);
   void node_gone(const std::string& uid);
   void put(Pod pod);
   void pod_gone(const std::string& uid);
+  void put(BatchJob job);
+  void job_gone(const std::string& uid);
+  void put(EndedPod pod);
+  void ended_gone(const std::string& uid);
+  /// Jobs cannot be read: none is submitted, as nobody could follow it.
+  void cannot_submit(Error why) { no_jobs_ = std::move(why); }
   void limit(engine::GpuQuota quota);
   /// Something of a kind of objects is not told any more; "": it is.
   void trouble(const std::string& kind, const std::string& what);
@@ -44,6 +56,7 @@ class ClusterReader : public server::Service {
   [[nodiscard]] const engine::State& state() const override { return picture_.state; }
   [[nodiscard]] Now now() const override;
   [[nodiscard]] std::string log_path(JobId /*job*/) const override { return {}; }
+  [[nodiscard]] std::optional<DistantLog> distant_log(const Job& job) const override;
   [[nodiscard]] GpuLimits gpu_limits(const Job& /*job*/) const override { return {}; }
   [[nodiscard]] PortBlock ports(const Job& /*job*/) const override { return {}; }
   [[nodiscard]] Result<void> serves(const server::Route& route) const override;
@@ -66,9 +79,23 @@ class ClusterReader : public server::Service {
 
  private:
   void changed();
+  void draw_soon(std::chrono::milliseconds most);
   void draw();
+  [[nodiscard]] JobPlace place() const;
+  [[nodiscard]] Result<std::vector<JobWriter::New>> jobs_of(api::SubmitRequest request) const;
+  void made(const Result<std::vector<BatchJob>>& jobs, const Answer& answer);
+  [[nodiscard]] Result<std::vector<JobId>> numbers_of(const std::vector<std::string>& uids) const;
+  [[nodiscard]] const std::string* uid_of(JobId id) const;
+  [[nodiscard]] Result<JobWriter::Old> object_of(JobId id) const;
+  [[nodiscard]] Result<std::vector<JobWriter::Old>> objects_of(const engine::event::Cancel& cancel);
 
   About about_;
+  JobWriter& writer_;
+  PodLogs& logs_;
+  std::optional<Error> no_jobs_;
+  std::size_t under_way_ = 0;             ///< submissions
+  std::set<std::string> gone_meanwhile_;  ///< uids of Jobs
+  std::vector<std::function<void()>> after_draw_;
   ClusterFacts facts_;
   Picture picture_;
   std::uint64_t revision_ = 0;

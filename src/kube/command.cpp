@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "command/context.h"
+#include "kube/job_manifest.h"
 #include "kube/serve.h"
 #include "kube/service.h"
 #include "os/user.h"
@@ -82,6 +83,7 @@ Result<int> run_serve(const Invocation& typed, Context& context) {
   options.access = {typed.get("kubeconfig"), typed.get("context")};
   options.name = typed_or(typed, "scheduler-name", "GFLOW_KUBE_SCHEDULER", options.name);
   options.name_space = typed_or(typed, "namespace", "GFLOW_KUBE_NAMESPACE", options.name_space);
+  options.image = typed_or(typed, "image", kImageVariable.data(), "");
   options.has_channel = typed.has("channel");
   if (!options.has_channel) {
     const std::string where = typed.has("listen") ? typed.get("listen") : "127.0.0.1:8000";
@@ -104,10 +106,11 @@ cli::Command serve_command() {
       .description = tr(
           "Reads nodes, pods and limits of the cluster with the rights of the user who runs it, "
           "follows them, and answers what gflowd answers about its machine: the queue, why a job "
-          "waits, nodes, devices, a snapshot. It changes nothing, in the cluster or elsewhere, and "
-          "serves only this user, on this machine. 'gqueue --server kube' and all commands that "
-          "show something start one for themselves.\n\nThe rights it needs are those of "
-          "packaging/kubernetes/rbac-viewer.yaml."),
+          "waits, nodes, devices, a snapshot. Jobs that are submitted it makes as Jobs of the "
+          "cluster, and deletes those that are cancelled; it changes nothing else, and serves only "
+          "this user, on this machine. 'gqueue --server kube', 'gbatch --server kube' and others "
+          "start one for themselves.\n\nThe rights it needs are those of "
+          "packaging/kubernetes/rbac-viewer.yaml, and to submit rbac-submitter.yaml."),
       .options = cluster_options(),
       .common = cli::Common::Basic,
       .examples = {{"gflow-kube serve", tr("the REST API at http://127.0.0.1:8000")},
@@ -121,6 +124,10 @@ cli::Command serve_command() {
                              .value = "NAME",
                              .help = tr("where the limits of its namespaces are "
                                         "(GFLOW_KUBE_NAMESPACE, else gflow-system)")});
+  command.options.push_back({.name = "image",
+                             .value = "IMAGE",
+                             .help = tr("of the containers of jobs that name none "
+                                        "(GFLOW_KUBE_IMAGE)")});
   command.options.push_back({.name = "listen",
                              .value = "ADDRESS:PORT",
                              .help = tr("where on this machine it answers (127.0.0.1:8000)")});

@@ -10,40 +10,39 @@
 namespace gflow::kube {
 namespace {
 
-/// What begins so is done by something else.
+/// What begins so is done by something else; "": it is done here.
 struct Elsewhere {
   std::string_view method;
   std::string_view path;
   std::string_view text;
 };
 
-constexpr std::string_view kMade = tr_later(
-    "pods are made with 'kubectl apply -f FILE', and gflow-kube schedules those with "
-    "schedulerName: gflow (docs/cluster.md)");
-constexpr std::string_view kEnded =
-    tr_later("a pod is ended with 'kubectl delete pod NAME -n NAMESPACE'");
+constexpr std::string_view kLeases = tr_later(
+    "GPUs of a cluster are held by pods, which gbatch and 'kubectl apply' make (docs/cluster.md)");
 constexpr std::string_view kHistory = tr_later(
-    "of pods that ended a cluster keeps no history: 'kubectl get pods -A' shows those "
-    "that are still there");
+    "of jobs that ended a cluster keeps no history: 'gqueue -a' shows those that are still "
+    "there");
 
 /// The first that fits.
 constexpr auto kElsewhere = std::to_array<Elsewhere>({
-    {"POST", "/api/v1/jobs/cancel", kEnded},
-    {"DELETE", "/api/v1/jobs/", kEnded},
-    {"POST", "/api/v1/jobs/check", kMade},
+    {"POST", "/api/v1/jobs/cancel", ""},
+    {"POST",
+     "/api/v1/jobs/check",
+     tr_later("what a cluster would say of a job is known when it is submitted: 'gbatch --hold' "
+              "submits one that does not start")},
+    {"POST",
+     "/api/v1/jobs/release",
+     tr_later("a job on hold is released with 'kubectl patch job NAME -n NAMESPACE -p "
+              "{\"spec\":{\"suspend\":false}}'")},
     {"POST",
      "/api/v1/jobs/",
      tr_later(
          "pods are not held, suspended or sent signals: 'kubectl delete pod NAME -n NAMESPACE' "
          "ends one, 'kubectl edit pod NAME -n NAMESPACE' changes one")},
-    {"POST", "/api/v1/jobs", kMade},
     {"PATCH",
      "/api/v1/jobs",
      tr_later("a pod is changed with 'kubectl edit pod NAME -n NAMESPACE', as far as Kubernetes "
               "lets it be")},
-    {"GET",
-     "/api/v1/jobs/{id}/log",
-     tr_later("what a pod wrote is shown by 'kubectl logs NAME -n NAMESPACE'")},
     {"GET", "/api/v1/statistics", kHistory},
     {"POST",
      "/api/v1/drain",
@@ -65,19 +64,21 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
      "/metrics",
      tr_later("the metrics are those of the scheduler: 'gflow-kube --listen "
               "ADDRESS:PORT'")},
-    {"", "/api/v1/gpu/allocate", kMade},
-    {"", "/api/v1/gpu/allocations", kMade},
-    {"POST", "/api/v1/gpu/setup-", kMade},
-    {"DELETE", "/api/v1/gpu/", kEnded},
+    {"", "/api/v1/gpu/allocate", kLeases},
+    {"", "/api/v1/gpu/allocations", kLeases},
+    {"POST", "/api/v1/gpu/setup-", kLeases},
+    {"DELETE", "/api/v1/gpu/", kLeases},
 });
 
 }  // namespace
 
-Result<void> only_shows(const server::Route& route) {
+Result<void> is_done_here(const server::Route& route) {
   for (const Elsewhere& one : kElsewhere) {
     const bool is_its =
         (one.method.empty() || one.method == route.method) && route.pattern.starts_with(one.path);
-    if (is_its) return fail(Code::Usage, tr_format("gflow only reads a cluster: {}", tr(one.text)));
+    if (!is_its) continue;
+    if (one.text.empty()) return {};
+    return fail(Code::Usage, tr_format("gflow does not do that in a cluster: {}", tr(one.text)));
   }
   return {};
 }

@@ -6,8 +6,8 @@
 
 namespace gflow::kube {
 
-/// Whether a route only shows what there is, so that it can be answered about a cluster. Errors:
-/// Usage, with what does it there.
-[[nodiscard]] Result<void> only_shows(const server::Route& route);
+/// Whether what a route is for is done about a cluster: to show what there is, to submit and to
+/// cancel. Errors: Usage, with what does it there.
+[[nodiscard]] Result<void> is_done_here(const server::Route& route);
 
 }  // namespace gflow::kube

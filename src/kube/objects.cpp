@@ -196,6 +196,11 @@ Pod pod_of(const Json& object) {
   pod.name = text(metadata, "name");
   pod.labels = words(metadata, "labels");
   pod.version = text(metadata, "resourceVersion");
+  for (const Json& owner : part(metadata, "ownerReferences")) {
+    if (!is_true(owner, "controller")) continue;
+    pod.owner = text(owner, "kind") + " " + text(owner, "name");
+    if (text(owner, "kind") == "Job") pod.job = text(owner, "uid");
+  }
   pod.scheduler = text(spec, "schedulerName");
   pod.node = text(spec, "nodeName");
   pod.gpu = noted(kGpuAnnotation);

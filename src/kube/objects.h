@@ -77,6 +77,8 @@ struct Pod {
   std::string name;
   Words labels;
   std::string version;  ///< resourceVersion
+  std::string owner;    ///< what made it and would make it anew: "Job train"; "" if nothing
+  std::string job;      ///< uid of its owner where that is a Job
   std::string scheduler;
   std::string node;        ///< "" while it waits
   std::string gpu;         ///< the annotation gflow/gpu

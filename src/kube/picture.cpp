@@ -2,6 +2,7 @@
 #include "kube/picture.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -19,10 +20,55 @@ constexpr int kOfOneCpu = 1000;
 /// Beyond the accounts of this machine: namespaces have none.
 constexpr std::uint32_t kFirstNamespace = 0x8000'0000;
 
+/// A Job and its pods.
+struct JobPods {
+  const BatchJob* job = nullptr;
+  const Pod* pod = nullptr;        ///< the newest that has not ended, as which it is shown
+  const EndedPod* last = nullptr;  ///< the newest that has
+  int ended = 0;
+  std::optional<Outcome> outcome{};  ///< once it is over
+};
+using JobsByUid = std::map<std::string, JobPods>;
+
+template <typename One>
+void keep_newest(const One*& kept, const One& other) {
+  if (kept == nullptr || kept->created < other.created) kept = &other;
+}
+
+JobsByUid jobs_of(const ClusterFacts& facts) {
+  JobsByUid jobs;
+  for (const auto& [uid, job] : facts.jobs) jobs[uid].job = &job;
+  if (jobs.empty()) return jobs;
+  for (const auto& [uid, pod] : facts.pods) {
+    if (const auto at = jobs.find(pod.job); at != jobs.end()) keep_newest(at->second.pod, pod);
+  }
+  for (const auto& [uid, pod] : facts.ended) {
+    const auto at = jobs.find(pod.job);
+    if (at == jobs.end()) continue;
+    keep_newest(at->second.last, pod);
+    ++at->second.ended;
+  }
+  for (auto& [uid, one] : jobs) {
+    if (one.pod == nullptr) one.outcome = outcome_of(*one.job, one.last);
+  }
+  return jobs;
+}
+
+/// As the Job it is of.
+Pod pod_as(const BatchJob& job, Pod pod) {
+  pod.uid = job.stand_in.uid;
+  pod.name = job.stand_in.name;
+  pod.created = job.stand_in.created;
+  return pod;
+}
+
 class PictureMaker {
  public:
-  PictureMaker(const ClusterFacts& facts, Scheduler& scheduler, Now now)
-      : now_(now), scheduler_(scheduler), state_(shown(scheduler.state().policy()), kBoot) {
+  PictureMaker(const ClusterFacts& facts, const JobsByUid& jobs, Scheduler& scheduler, Now now)
+      : now_(now),
+        jobs_(jobs),
+        scheduler_(scheduler),
+        state_(shown(scheduler.state().policy()), kBoot) {
     for (Machine& machine : scheduler.machines()) {
       machines_.emplace(machine.name, std::move(machine));
     }
@@ -35,7 +81,10 @@ class PictureMaker {
     const std::vector<Scheduler::Seen> seen = scheduler_.seen();
     std::vector<const Pod*> pods;
     for (const auto& one : seen) pods.push_back(one.pod);
-    const auto ids = job_ids_of(pods);
+    for (const auto& [uid, one] : jobs_) {
+      if (one.outcome) pods.push_back(&one.job->stand_in);
+    }
+    auto ids = job_ids_of(pods);
     const std::vector<Label> common = labels_of_all();
     JobId last;
     for (const auto& one : seen) {
@@ -50,6 +99,13 @@ class PictureMaker {
       if (!one.pod->told.empty()) told_.emplace(job.id, one.pod->told);
       state_.restore(std::move(job));
     }
+    for (const auto& [uid, one] : jobs_) {
+      if (!one.outcome) continue;
+      Job job = ended_job(one);
+      job.id = ids.at(uid);
+      last = std::max(last, job.id);
+      state_.restore(std::move(job));
+    }
     state_.restored(JobId(last.value + 1));
     std::vector<engine::NodeRecord> nodes;
     for (auto& [name, machine] : machines_) {
@@ -58,7 +114,7 @@ class PictureMaker {
       nodes.push_back({std::move(machine)});
     }
     state_.show(std::move(nodes), now_, revision);
-    return {std::move(state_), std::move(told_)};
+    return {std::move(state_), std::move(told_), std::move(ids)};
   }
 
  private:
@@ -103,26 +159,88 @@ class PictureMaker {
 
   Job job_of(const Scheduler::Seen& seen) {
     const Pod& pod = *seen.pod;
+    const auto its = jobs_.find(pod.uid);
+    const JobPods* of_job = its == jobs_.end() ? nullptr : &its->second;
     Job job;
     if (seen.job != nullptr) {
       job = *seen.job;
     } else {
-      job.spec.request = request_of(pod).value_or(gflow::Request{});
-      job.spec.priority = priority_of(pod.priority);
-      job.spec.work_dir = "/";
-      job.submitted = pod.created;
-      job.lived = pod.created.time_since_epoch();
+      job = unjudged_job(pod);
       if (pod.node.empty()) job.state = Held{kept<Kept::PodRefused>(why_held(pod))};
       if (!pod.node.empty()) job.state = on_node(pod);
       // What it has there is missing from its node.
       if (!pod.node.empty()) job.spec.request = {};
     }
+    if (of_job != nullptr && of_job->pod == nullptr && of_job->job->is_suspended) {
+      job.state = Held{};
+    }
     job.spec.name = pod.name;
     job.spec.user = user_of(pod.name_space);
     job.attempts = is_active(job) ? 1 : 0;
+    if (of_job != nullptr) tell_job(job, *of_job);
     if (auto* running = std::get_if<Running>(&job.state)) begin(running->attempt, pod);
     count_cpus(job);
     return job;
+  }
+
+  /// One the engine knows nothing of.
+  static Job unjudged_job(const Pod& pod) {
+    Job job;
+    job.spec.request = request_of(pod).value_or(gflow::Request{});
+    job.spec.priority = priority_of(pod.priority);
+    job.spec.work_dir = "/";
+    job.submitted = pod.created;
+    job.lived = pod.created.time_since_epoch();
+    return job;
+  }
+
+  /// What the Job says that a pod does not.
+  static void tell_job(Job& job, const JobPods& its) {
+    job.spec.command = its.job->command;
+    job.spec.project = its.job->project;
+    job.spec.group = its.job->group;
+    job.spec.time_limit = its.job->time_limit;
+    job.spec.max_retries = its.job->max_retries;
+    job.spec.requeue = its.job->retries_lost;
+    job.attempts += its.ended;
+    job.retries = std::max(job.attempts - 1, 0);
+  }
+
+  Job ended_job(const JobPods& its) {
+    const Pod& pod = its.job->stand_in;
+    Job job = unjudged_job(pod);
+    job.spec.name = pod.name;
+    job.spec.user = user_of(pod.name_space);
+    tell_job(job, its);
+    count_cpus(job);
+    Ended ended{.status = status_for(*its.outcome), .outcome = *its.outcome, .at = {}};
+    ended.at = its.last != nullptr ? its.last->at : its.job->verdict->at;
+    ended.lived =
+        std::chrono::duration_cast<std::chrono::milliseconds>(ended.at.time_since_epoch());
+    if (its.last != nullptr && !its.last->node.empty()) ended.attempt = attempt_of_last(its);
+    job.state = std::move(ended);
+    return job;
+  }
+
+  [[nodiscard]] Attempt attempt_of_last(const JobPods& its) const {
+    const EndedPod& pod = *its.last;
+    Attempt attempt;
+    attempt.number = its.ended;
+    attempt.boot_id = kBoot;
+    attempt.allocation.node = pod.node;
+    attempt.started = pod.started;
+    attempt.started_mono =
+        now_.mono - std::chrono::duration_cast<std::chrono::milliseconds>(now_.wall - pod.started);
+    const auto machine = machines_.find(pod.node);
+    const auto chosen = read_chosen(pod.allocation);
+    if (machine == machines_.end() || !chosen) return attempt;
+    for (const Chosen& one : chosen->devices) {
+      if (const auto index = index_of(machine->second.devices, one)) {
+        attempt.allocation.gpus.push_back(*index);
+      }
+    }
+    std::ranges::sort(attempt.allocation.gpus);
+    return attempt;
   }
 
   User user_of(const std::string& name_space) {
@@ -168,6 +286,7 @@ class PictureMaker {
   }
 
   Now now_;
+  const JobsByUid& jobs_;
   Scheduler& scheduler_;
   engine::State state_;
   std::map<std::string, Machine> machines_;
@@ -185,13 +304,22 @@ Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision) {
   for (const auto& [uid, node] : facts.nodes) scheduler.put(node);
   // A PodGroup is not read, and would say how many of its pods start together: all there are.
   std::map<GangName, std::size_t> groups;
+  const JobsByUid jobs = jobs_of(facts);
   for (const auto& [uid, pod] : facts.pods) {
     if (pod.gang && pod.gang->name.source != GangSource::Pods) ++groups[pod.gang->name];
-    scheduler.put(pod);
+    const auto its = jobs.find(pod.job);
+    const bool is_shown_as_job = its != jobs.end() && its->second.pod == &pod;
+    scheduler.put(is_shown_as_job ? pod_as(*its->second.job, pod) : pod);
+  }
+  for (const auto& [uid, its] : jobs) {
+    if (its.pod != nullptr || its.outcome) continue;
+    Pod waits = its.job->stand_in;
+    waits.is_gated = waits.is_gated || its.job->is_suspended;
+    scheduler.put(std::move(waits));
   }
   for (const auto& [name, pods] : groups) scheduler.put(PodGroup{name.name, name, pods});
   scheduler.begin(now);
-  return PictureMaker(facts, scheduler, now).paint(revision);
+  return PictureMaker(facts, jobs, scheduler, now).paint(revision);
 }
 
 }  // namespace gflow::kube

@@ -7,23 +7,29 @@
 
 #include "base/time.h"
 #include "engine/state.h"
+#include "kube/batch_job.h"
 #include "kube/objects.h"
 
 namespace gflow::kube {
 
 /// What was read of a cluster.
 struct ClusterFacts {
-  std::string scheduler = "gflow";    ///< schedulerName of the pods that are shown
-  std::map<std::string, Node> nodes;  ///< by uid
-  std::map<std::string, Pod> pods;    ///< by uid; of other schedulers, too
+  std::string scheduler = "gflow";        ///< schedulerName of the pods that are shown
+  std::map<std::string, Node> nodes;      ///< by uid
+  std::map<std::string, Pod> pods;        ///< by uid; of other schedulers, too
+  std::map<std::string, BatchJob> jobs;   ///< by uid
+  std::map<std::string, EndedPod> ended;  ///< by uid; of these jobs
   engine::GpuQuota quota;
 };
 
 /// A cluster as a State that shows it: pods are jobs (name: the pod, user: its namespace), nodes
-/// are nodes. Nothing is decided in it; what waits in the cluster waits there.
+/// are nodes. A Job that gbatch made is one job from its first day to its last: while it has no
+/// pod, as one that waits; with its number, whichever pod it has. Nothing is decided in it; what
+/// waits in the cluster waits there.
 struct Picture {
   engine::State state;
-  std::map<JobId, std::string> told;  ///< what the scheduler wrote of why it waits
+  std::map<JobId, std::string> told;     ///< what the scheduler wrote of why it waits
+  std::map<std::string, JobId> numbers;  ///< by uid of the Job, or of a pod that is of none
 };
 
 /// What a scheduler that was told the same would begin with, but for what only shows: a pod that is

@@ -64,7 +64,7 @@ class Scene {
   }
 
   ClusterFacts facts;
-  Picture picture{engine::State({}, ""), {}};
+  Picture picture{engine::State({}, ""), {}, {}};
 };
 
 TEST(Picture, ShowsPodsAsJobsOfTheirNamespace) {
@@ -177,6 +177,55 @@ TEST(Picture, ShowsPodsOfGangsAsTheyWait) {
   EXPECT_EQ(status_of(cluster.job("a")), Status::Queued);
   EXPECT_EQ(status_of(cluster.job("b")), Status::Queued);
   EXPECT_EQ(cluster.reason("b"), "Gang: 3 jobs start together, of which 1 wait");
+}
+
+/// From its submission on, through two pods, to its end.
+TEST(Picture, ShowsAJobThatWasSubmittedByOneNumber) {
+  Scene cluster;
+  BatchJob& job = cluster.facts.jobs["u"];
+  job.name = "train-1f";
+  job.max_retries = 1;
+  job.stand_in = cluster.pod("train", "1");
+  job.stand_in.uid = "u";
+  cluster.facts.pods.clear();
+  cluster.draw();
+  const JobId number = cluster.picture.numbers.at("u");
+  EXPECT_EQ(status_of(*cluster.picture.state.find(number)), Status::Queued);
+
+  Pod& pod = cluster.on_node(cluster.pod("train-1f-a", "1"), 1, 1);
+  pod.job = "u";
+  cluster.draw();
+  EXPECT_EQ(cluster.picture.state.size(), 1U);
+  const Job& running = *cluster.picture.state.find(number);
+  EXPECT_EQ(running.spec.name, "train");
+  EXPECT_EQ(attempt_of(running)->allocation, (Allocation{"v", {1}, {}}));
+
+  EndedPod& ended = cluster.facts.ended["a"];
+  ended.job = "u";
+  ended.node = "v";
+  ended.allocation = pod.allocation;
+  ended.at = ended.started = kDrawn.wall;
+  ended.outcome.exit_code = 3;
+  cluster.facts.pods.clear();
+  cluster.draw();
+  EXPECT_EQ(status_of(*cluster.picture.state.find(number)), Status::Queued) << "it is tried again";
+
+  job.verdict = Verdict{.reason = "BackoffLimitExceeded", .message = {}, .at = kDrawn.wall};
+  cluster.draw();
+  const Job& over = *cluster.picture.state.find(number);
+  EXPECT_EQ(status_of(over), Status::Failed);
+  EXPECT_EQ(attempt_of(over)->allocation, (Allocation{"v", {1}, {}}));
+}
+
+TEST(Picture, ShowsASuspendedJobOnHold) {
+  Scene cluster;
+  BatchJob& job = cluster.facts.jobs["u"];
+  job.is_suspended = true;
+  job.stand_in = cluster.pod("train", "1");
+  job.stand_in.uid = "u";
+  cluster.facts.pods.clear();
+  cluster.draw();
+  EXPECT_EQ(status_of(*cluster.picture.state.find(cluster.picture.numbers.at("u"))), Status::Hold);
 }
 
 TEST(Picture, KnowsTheLimitOfANamespace) {

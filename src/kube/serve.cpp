@@ -35,6 +35,13 @@ using boost::system::error_code;
 
 constexpr int kChannel = STDIN_FILENO;
 
+constexpr std::string_view kEndedOnly =
+    "&fieldSelector=status.phase%21%3DPending%2Cstatus.phase%21%3DRunning%2Cstatus.phase%21%3D"
+    "Unknown";
+/// As a query has it.
+constexpr std::string_view kSubmittedOnly = "&labelSelector=gflow%2Fsubmitted%3Dtrue";
+static_assert(kSubmittedLabel == "gflow/submitted");
+
 /// A kind of objects: how it is asked for, and who is told of it.
 struct Kind {
   std::string name;  ///< for people
@@ -54,7 +61,15 @@ class Serving {
         out_(out),
         channel_(io_),
         signals_(io_),
-        reader_(io_, {options.name, fmt::format("{} ({})", access.url(), access.source)}) {}
+        writer_(io_, access_, credentials_),
+        logs_(access_, credentials_),
+        reader_(io_,
+                writer_,
+                logs_,
+                {options.name,
+                 fmt::format("{} ({})", access.url(), access.source),
+                 name_space(),
+                 options.image}) {}
 
   Result<void> run() {
     std::vector<Kind> kinds = GF_TRY(readable_kinds());
@@ -71,6 +86,10 @@ class Serving {
   }
 
  private:
+  [[nodiscard]] std::string name_space() const {
+    return access_.name_space.empty() ? "default" : access_.name_space;
+  }
+
   [[nodiscard]] Kind nodes() {
     return {
         .name = "nodes",
@@ -92,6 +111,31 @@ class Serving {
             .gone = [this](const std::string& uid) { reader_.pod_gone(uid); }};
   }
 
+  [[nodiscard]] Kind jobs() {
+    return {.name = "jobs",
+            .followed = {"/apis/batch/v1/jobs", std::string(kSubmittedOnly)},
+            .put =
+                [this](const nlohmann::json& object) {
+                  on_loop([this, job = batch_job_of(object)]() mutable {
+                    reader_.put(std::move(job));
+                  });
+                },
+            .gone = [this](const std::string& uid) { reader_.job_gone(uid); }};
+  }
+
+  /// Those of jobs: what became of a job is said by its pod.
+  [[nodiscard]] Kind ended_pods() {
+    return {.name = "pods that ended",
+            .followed = {"/api/v1/pods", std::string(kSubmittedOnly) + std::string(kEndedOnly)},
+            .put =
+                [this](const nlohmann::json& object) {
+                  on_loop([this, pod = ended_pod_of(object)]() mutable {
+                    reader_.put(std::move(pod));
+                  });
+                },
+            .gone = [this](const std::string& uid) { reader_.ended_gone(uid); }};
+  }
+
   [[nodiscard]] Kind limits() {
     return {.name = "limits",
             .followed = {fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
@@ -107,13 +151,20 @@ class Serving {
                 }};
   }
 
-  /// Asked for one of each first: what cannot be read at all is not waited for. Limits are an
-  /// extra.
+  /// Asked for one of each first: what cannot be read at all is not waited for. Jobs and limits are
+  /// extras.
   Result<std::vector<Kind>> readable_kinds() {
     voice_.waits(tr_format("asking {}", access_.url()));
     Api api(access_, credentials_);
     std::vector<Kind> kinds = {nodes(), pods()};
     for (const Kind& kind : kinds) GF_CHECK(try_kind(api, kind));
+    if (auto can = try_kind(api, jobs())) {
+      kinds.push_back(jobs());
+      kinds.push_back(ended_pods());
+    } else {
+      reader_.trouble("jobs", can.error().message);
+      reader_.cannot_submit(std::move(can).error());
+    }
     Kind extra = limits();
     if (auto can = try_kind(api, extra)) {
       kinds.push_back(std::move(extra));
@@ -183,7 +234,7 @@ class Serving {
     if (--to_come_ > 0) return;
     reader_.begin();
     if (auto listens = listen(); !listens) return end(std::move(listens));
-    voice_.ready(access_.name_space.empty() ? "default" : access_.name_space);
+    voice_.ready(name_space());
   }
 
   Result<void> listen() {
@@ -242,6 +293,8 @@ class Serving {
   asio::io_context io_{1};
   asio::posix::stream_descriptor channel_;
   asio::signal_set signals_;
+  JobWriter writer_;
+  PodLogs logs_;
   ClusterReader reader_;
   std::unique_ptr<server::HttpServer> server_;
   std::vector<std::unique_ptr<Follower>> followers_;

@@ -19,7 +19,7 @@ struct LogReading {
   JobId job;
   LogFile where;
   LogQuery wish;
-  bool is_over = false;            ///< the job has ended
+  std::optional<Service::DistantLog> distant = {};
   Result<os::Fd> file = os::Fd();  ///< invalid: there is none yet
   std::uint64_t size = 0;
 };
@@ -37,16 +37,29 @@ Result<const Job*> job_with_log(const Exchange& exchange) {
 
 Result<LogReading> reading_of(Exchange& exchange, const LogQuery& wish) {
   const Job& job = *GF_TRY(job_with_log(exchange));
+  if (auto distant = exchange.service.distant_log(job)) {
+    LogReading asked{std::move(exchange), job.id, {}, wish};
+    asked.distant = std::move(distant);
+    return asked;
+  }
   LogFile where{exchange.service.log_path(job.id), job.spec.user.uid};
   if (where.path.empty()) {
     return fail(Code::NotFound,
                 tr_format("the log of job {} is not on this machine", job.id.value));
   }
-  return LogReading{std::move(exchange), job.id, std::move(where), wish, is_ended(job)};
+  return LogReading{
+      .exchange = std::move(exchange), .job = job.id, .where = std::move(where), .wish = wish};
 }
 
 /// Away from the loop.
 void open(LogReading& asked) {
+  if (asked.distant) {
+    if (asked.wish.follow) return;
+    asked.file = asked.distant->read();
+    if (!asked.file) return;
+    asked.size = size_of(*asked.file).value_or(0);
+    return;
+  }
   if (asked.wish.follow) {
     if (auto can = asked.exchange.logs->can_follow(); !can) {
       asked.file = std::unexpected(std::move(can).error());
@@ -98,6 +111,7 @@ void watch(Service& service, FairWork* work, JobId id, const std::shared_ptr<Log
 }
 
 Reply followed(LogReading& asked) {
+  if (asked.distant) return text_reply(asked.distant->follow(asked.wish.from, asked.wish.tail), {});
   if (asked.wish.from > asked.size) return outside(asked.size);
   LogPart part{.first = asked.wish.from, .last_lines = asked.wish.tail, .follow = true};
   const auto body = body_of(asked, part);

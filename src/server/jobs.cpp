@@ -100,15 +100,15 @@ api::Asked<void> check_no_allocation(const api::SubmitRequest& submission) {
   return {};
 }
 
-/// What connects as root may pass on what others ask, and what it runs is root's.
-Result<void> check_not_root_over_tcp(const Principal& caller) {
-  if (caller.known_by == KnownBy::Peer || caller.uid != 0U) return {};
+/// What connects as root may pass on what others ask, and what it runs is root's, if it runs here.
+Result<void> check_not_root_over_tcp(const Service& service, const Principal& caller) {
+  if (caller.known_by == KnownBy::Peer || caller.uid != 0U || !service.decides()) return {};
   return fail(Code::Permission,
               tr("root cannot submit jobs over TCP: use the socket, as gbatch does"));
 }
 
 void submit(Exchange exchange, api::SubmitRequest submission) {
-  if (auto may = check_not_root_over_tcp(exchange.caller); !may) {
+  if (auto may = check_not_root_over_tcp(exchange.service, exchange.caller); !may) {
     return exchange.respond(problem(may.error()));
   }
   if (auto checked = check_no_allocation(submission); !checked) {

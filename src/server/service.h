@@ -16,6 +16,7 @@
 #include "core/principal.h"
 #include "engine/event.h"
 #include "engine/state.h"
+#include "os/fd.h"
 #include "server/counters.h"
 #include "server/token_table.h"
 #include "settings/settings.h"
@@ -23,6 +24,7 @@
 namespace gflow::server {
 
 class AnsweredAllocations;
+class Body;
 class EventJournal;
 class HttpCounters;
 struct Route;
@@ -38,6 +40,18 @@ class Service {
   [[nodiscard]] virtual const engine::State& state() const = 0;
   [[nodiscard]] virtual Now now() const = 0;
   [[nodiscard]] virtual std::string log_path(JobId job) const = 0;
+  /// How a log is read that is no file of this machine.
+  struct DistantLog {
+    /// What there is of it by now. Away from the loop. Errors: NotFound before it has begun.
+    std::function<Result<os::Fd>()> read;
+    /// From this byte on, or of the last lines, as it is written, until the job has ended.
+    std::function<std::shared_ptr<Body>(std::uint64_t from, std::optional<std::uint64_t> lines)>
+        follow;
+  };
+  /// Empty: it is the file at log_path().
+  [[nodiscard]] virtual std::optional<DistantLog> distant_log(const Job& /*job*/) const {
+    return {};
+  }
   /// By what means a job that is under way is held to its part of a GPU.
   [[nodiscard]] virtual GpuLimits gpu_limits(const Job& job) const = 0;
   /// The TCP ports a job that is under way was given on its node; none if it was given none.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # kube-apiserver and etcd for tests, built of the modules that go.sum names, once for all checkouts of a machine: build.sh
-# builds what is missing, with --kube-scheduler and --kubelet those, too; build.sh --where says only where it is, or would be.
+# builds what is missing, with --kube-scheduler, --kubelet and --kube-controller-manager those, too; build.sh --where says only where it is, or would be.
 # With --helm behind it is helm alone, of the modules that helm.sum names: build.sh --helm, build.sh --where --helm.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"

@@ -24,6 +24,7 @@ ADMIN = "admin-token"
 _PATHS = {
     "Namespace": "/api/v1/namespaces", "Node": "/api/v1/nodes", "Pod": "/api/v1/namespaces/{}/pods",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts", "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
     "Lease": "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
@@ -77,6 +78,8 @@ class Cluster:
         subprocess.run(["openssl", "genrsa", "-out", self.root / "accounts.key", "2048"], check=True, capture_output=True)
         self._openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "clients.key", "-out", "clients.crt", "-subj", "/CN=clients", "-days", "2")
 
+        self.certificate("of-apiserver")  # by which a kubelet knows it
+
     def _openssl(self, *words):
         subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=self.root)
 
@@ -107,7 +110,19 @@ class Cluster:
                 f"--service-account-signing-key-file={self.root}/accounts.key", "--service-cluster-ip-range=10.0.0.0/24",
                 "--endpoint-reconciler-type=none", "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
                 "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true",
-                f"--audit-policy-file={self.root}/audit.json", f"--audit-log-path={self.root}/asked", "--allow-privileged=true", "--profiling=false", "--v=0")
+                f"--audit-policy-file={self.root}/audit.json", f"--audit-log-path={self.root}/asked", "--allow-privileged=true",
+                "--kubelet-preferred-address-types=InternalIP", f"--kubelet-client-certificate={self.root}/of-apiserver.crt", f"--kubelet-client-key={self.root}/of-apiserver.key", "--profiling=false", "--v=0")
+
+    def start_controllers(self, *names):
+        """What makes pods of Jobs, and has what was made by something go with it."""
+        needed(self._programs / "kube-controller-manager", "kube-controller-manager")
+        self._start("kube-controller-manager", f"--kubeconfig={self.kubeconfig(ADMIN, 'of-controllers')}", f"--controllers={','.join(names)}",
+                    "--bind-address=127.0.0.1", "--secure-port=0", "--leader-elect=false", "--use-service-account-credentials=false")
+
+    def stop_controllers(self):
+        process = self._running.pop("kube-controller-manager")
+        process.kill()
+        process.wait(PATIENCE)
 
     def _start(self, name, *flags):
         with open(self.root / f"{name}.log", "ab") as log:
@@ -194,9 +209,9 @@ class Cluster:
         return self.ask("GET", f"{path_of('Pod', namespace)}/{pod}")["spec"].get("nodeName")
 
     def clear(self):
-        """Nodes, pods and Leases go."""
-        for kind, namespace in (("Pod", "default"), ("Node", ""), ("Lease", "gflow"), ("Lease", "gflow-system")):
-            self.ask("DELETE", f"{path_of(kind, namespace)}?gracePeriodSeconds=0")
+        """Jobs, nodes, pods and Leases go."""
+        for kind, namespace in (("Job", "default"), ("Pod", "default"), ("Node", ""), ("Lease", "gflow"), ("Lease", "gflow-system")):
+            self.ask("DELETE", f"{path_of(kind, namespace)}?gracePeriodSeconds=0&propagationPolicy=Background")
 
     def token(self, account, namespace):
         """Of a service account."""
@@ -210,13 +225,13 @@ class Cluster:
         objects = [(one["verb"], one["objectRef"]) for one in asked if one["user"].get("username") == user and "objectRef" in one]
         return {(verb, it.get("apiGroup", ""), "/".join(filter(None, (it["resource"], it.get("subresource"))))) for verb, it in objects}
 
-    def kubeconfig(self, token, name="config", user=None, server=None):
+    def kubeconfig(self, token, name="config", user=None, server=None, namespace="default"):
         """The path of a file whose one context has it, or that user; of this server or the cluster's own."""
         path = self.root / name
         path.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
             "clusters": [{"name": "test", "cluster": {"server": server or self.url, "certificate-authority": str(self.root / "certs/apiserver.crt")}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": namespace}}],
             "users": [{"name": "test", "user": user or {"token": token}}]}))
         path.chmod(0o600)
         return path

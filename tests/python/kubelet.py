@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -48,7 +49,7 @@ CONFIGURATION = {
     "failCgroupV1": False, "cgroupsPerQOS": False, "enforceNodeAllocatable": [], "cgroupDriver": "cgroupfs", "failSwapOn": False,
     "localStorageCapacityIsolation": False, "makeIPTablesUtilChains": False, "oomScoreAdj": 0, "resolvConf": "",
     "volumePluginDir": "/var/lib/kubelet/volume-plugins",
-    "enableServer": False, "readOnlyPort": 0, "healthzPort": 0,
+    "readOnlyPort": 0, "healthzPort": 0,
     "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False}}, "authorization": {"mode": "AlwaysAllow"},
     "containerRuntimeEndpoint": "unix:///run/containers/runtime.sock",
     "evictionHard": {name: "0%" for name in ("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available")},
@@ -89,7 +90,11 @@ class Node:
             told = self.root / "tunables" / path
             told.parent.mkdir(parents=True, exist_ok=True)
             told.write_text(f"{value}\n")
-        (self.root / "kubelet.json").write_text(json.dumps(CONFIGURATION))
+        # Its API server reads logs of it, and shows a certificate: nobody else is answered.
+        with socket.create_server(("", 0)) as held:
+            port = held.getsockname()[1]
+        known = {**CONFIGURATION["authentication"], "x509": {"clientCAFile": f"{self._kube.root}/clients.crt"}}
+        (self.root / "kubelet.json").write_text(json.dumps({**CONFIGURATION, "port": port, "authentication": known}))
 
     @property
     def protocols(self):

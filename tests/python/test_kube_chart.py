@@ -182,9 +182,10 @@ def test_values_of_the_device_plugin_come_where_they_belong(helm, everything):
 
 
 def test_no_manifest_is_forgotten(helm):
-    """The others are of gflow.kubernetes."""
+    """The others are of gflow.kubernetes, and of users in their namespaces."""
     of_package = {"rbac.yaml", "rbac-binder.yaml", "rbac-labels.yaml"}
-    manifests = {path.name for path in MANIFESTS.glob("*.yaml")} - of_package - {"kustomization.yaml"}
+    of_users = {"rbac-submitter.yaml"}
+    manifests = {path.name for path in MANIFESTS.glob("*.yaml")} - of_package - of_users - {"kustomization.yaml"}
     assert {path.name for path in (CHART / "templates").glob("*.yaml")} - {"limits.yaml"} == manifests
 
 

@@ -100,8 +100,8 @@ install_frameworks() {
   ln -sfn "$FRAMEWORKS_HOME/${key:0:16}" .venv-frameworks
 }
 
-# kube-apiserver, etcd, kube-scheduler and kubelet for the tests of a cluster, by their hashes: minutes of compiling, once for all checkouts of a machine.
-install_cluster() { nice -n 10 tests/cluster/build.sh --kube-scheduler --kubelet >/dev/null; }
+# kube-apiserver, etcd, kube-scheduler, kubelet and kube-controller-manager for the tests of a cluster, by their hashes: minutes of compiling, once for all checkouts of a machine.
+install_cluster() { nice -n 10 tests/cluster/build.sh --kube-scheduler --kubelet --kube-controller-manager >/dev/null; }
 install_helm() { nice -n 10 tests/cluster/build.sh --helm >/dev/null; }
 
 setup_tools() {

@@ -27,11 +27,6 @@ Result<std::chrono::milliseconds> parse_timeout(const std::string& text) {
 Result<int> run_wait(const Invocation& invocation, Context& context) {
   std::optional<std::chrono::milliseconds> most;
   if (invocation.has("timeout")) most = GF_TRY(parse_timeout(invocation.get("timeout")));
-  if (GF_TRY(context.daemon().name_space())) {
-    return fail(Code::Usage,
-                tr("gjob wait: pods that ended are not kept; use kubectl wait "
-                   "--for=jsonpath='{.status.phase}'=Succeeded pod/NAME -n NAMESPACE"));
-  }
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
   const auto ended = GF_TRY(wait_for(context, jobs, most));
   for (const api::JobView& job : ended) {

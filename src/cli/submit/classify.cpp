@@ -165,10 +165,14 @@ Result<Work> classify(std::span<const std::string> words, const Surroundings& su
     return fail(Code::Usage, tr_format("'{}' is a directory", printable(word)));
   }
   if (words.size() == 1 && is_shell_line(word)) return CommandJob{{"bash", "-c", word}};
-  if (has_slash || has_shell_name(word)) {
+  if ((has_slash && !surroundings.runs_elsewhere) || has_shell_name(word)) {
     return fail(Code::NotFound, tr_format("there is no file '{}'", printable(word)));
   }
-  return no_program(words);
+  if (has_slash) return CommandJob{{words.begin(), words.end()}};
+  auto none = no_program(words);
+  const bool may_be_there = surroundings.runs_elsewhere && none.error().code == Code::NotFound;
+  if (!may_be_there) return none;
+  return CommandJob{{words.begin(), words.end()}};
 }
 
 }  // namespace gflow::cli

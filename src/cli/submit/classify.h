@@ -25,6 +25,7 @@ struct FileFacts {
 struct Surroundings {
   std::function<FileFacts(const std::string& path)> look;
   std::function<bool(const std::string& name)> on_path;  ///< a program of that name is in PATH
+  bool runs_elsewhere = false;  ///< a program that is not here may be where the job runs
 };
 
 /// The first word is a script: its content goes with the job.

@@ -34,7 +34,32 @@ Result<Environment> base_environment(const std::string& conda) {
   return conda_environment(conda);
 }
 
-Result<Environment> read_environment(const Invocation& invocation) {
+/// A container has that of its image: nothing of this machine's but what is named.
+Result<Environment> cluster_environment(const Invocation& invocation) {
+  Environment environment;
+  if (invocation.has("export")) {
+    const Export wanted = GF_TRY(read_export(invocation.get("export")));
+    const Environment all = own_environment();
+    if (wanted.base == Export::Base::All) {
+      environment = exported(all, wanted);
+    } else {
+      for (const std::string& name : wanted.names) {
+        const std::string value = variable(all, name);
+        if (!value.empty()) set_variable(environment, name, value);
+      }
+      for (const std::string& one : wanted.set) {
+        const std::size_t equals = one.find('=');
+        set_variable(environment, one.substr(0, equals), one.substr(equals + 1));
+      }
+    }
+  }
+  if (invocation.has("image")) set_variable(environment, kImageVariable, invocation.get("image"));
+  GF_CHECK(check_size(environment));
+  return environment;
+}
+
+Result<Environment> read_environment(const Invocation& invocation, const Context& context) {
+  if (context.is_cluster()) return cluster_environment(invocation);
   Export wanted;
   if (invocation.has("export")) wanted = GF_TRY(read_export(invocation.get("export")));
   const Environment all = GF_TRY(base_environment(invocation.get("conda-env")));
@@ -55,7 +80,16 @@ Result<std::string> current_directory() {
   return real;
 }
 
-Result<std::string> work_directory(const Invocation& invocation) {
+/// In a cluster that of the image: no folder of this machine is there.
+Result<std::string> work_directory(const Invocation& invocation, const Context& context) {
+  if (context.is_cluster()) {
+    if (!invocation.has("chdir")) return "/";
+    std::string wanted = invocation.get("chdir");
+    if (wanted.starts_with('/')) return wanted;
+    return fail(
+        Code::Usage,
+        tr_format("--chdir: '{}' has to be an absolute path in the container", printable(wanted)));
+  }
   const std::string here = GF_TRY(current_directory());
   if (!invocation.has("chdir")) return here;
   const std::string wanted = (std::filesystem::path(here) / invocation.get("chdir")).string();
@@ -127,17 +161,39 @@ struct Script {
 Result<Script> read_script(const Invocation& typed,
                            Context& context,
                            const GpuResources& resources) {
-  Script script{typed, GF_TRY(read_environment(typed)), {}};
-  script.source = GF_TRY(read_source(typed, script.environment));
+  Script script{typed, GF_TRY(read_environment(typed, context)), {}};
+  script.source =
+      GF_TRY(context.is_cluster() ? read_source(typed, own_environment(), Programs::Elsewhere)
+                                  : read_source(typed, script.environment, Programs::Here));
   if (!script.source.script) return script;
   const ScriptOptions said =
       GF_TRY(script_options(*typed.command, script.source.path, *script.source.script, resources));
   say_ignored(context, said);
   take_over(script.invocation, said.invocation);
-  if (said.invocation.has("conda-env") || said.invocation.has("export")) {
-    script.environment = GF_TRY(read_environment(script.invocation));
+  const auto said_of_environment = {"conda-env", "export", "image"};
+  const auto is_said = [&said](const char* option) { return said.invocation.has(option); };
+  if (std::ranges::any_of(said_of_environment, is_said)) {
+    script.environment = GF_TRY(read_environment(script.invocation, context));
   }
   return script;
+}
+
+/// What is of one machine is not for a cluster, and the other way round.
+Result<void> check_where(const Invocation& invocation, const Context& context) {
+  if (!context.is_cluster()) {
+    if (!invocation.has("image")) return {};
+    return fail(Code::Usage, tr("--image is for jobs of a cluster (--server kube)"));
+  }
+  if (invocation.has("conda-env")) {
+    return fail(Code::Usage,
+                tr("--conda-env is of this machine: a job of a cluster has what is in its image"));
+  }
+  if (invocation.has("launch")) {
+    return fail(Code::Usage,
+                tr("--launch is not for a cluster yet: have the command start its processes, as "
+                   "'torchrun --standalone' does"));
+  }
+  return {};
 }
 
 Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& context) {
@@ -145,7 +201,8 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
   Script script = GF_TRY(read_script(typed, context, resources));
   const Invocation& invocation = script.invocation;
   const WallTime now = os::now().wall;
-  const std::string directory = GF_TRY(work_directory(invocation));
+  GF_CHECK(check_where(invocation, context));
+  const std::string directory = GF_TRY(work_directory(invocation, context));
   JobSpec spec = GF_TRY(read_spec(
       invocation, {directory, now, os::utc_offset, newest_of(context.daemon()), resources}));
   spec.command = script.source.line;
@@ -260,7 +317,7 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
 }
 
 Result<int> run_gbatch(const Invocation& invocation, Context& context) {
-  if (!invocation.has("dry-run")) {
+  if (!invocation.has("dry-run") && !context.is_cluster()) {
     GF_CHECK(context.needs_own_machine(
         tr("directory, script and environment of a job are where it runs; log in there")));
   }
@@ -315,6 +372,8 @@ Command gbatch_command() {
            {"gbatch --gpus 1 --param lr=0.1,0.01 python train.py --lr {lr}",
             tr("a parameter sweep")},
            {"gbatch --gpus 4 --launch ddp python train.py", tr("a process for each of four GPUs")},
+           {"gbatch --server kube --image pytorch/pytorch --gpus 1 train.sh",
+            tr("a job of a Kubernetes cluster")},
            {"gbatch --wait python test.py && echo passed", tr("wait and exit with its exit code")}},
       .notes = notes(),
       .subcommands = {{.name = "new",

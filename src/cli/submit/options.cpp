@@ -146,6 +146,11 @@ std::vector<Option> identity() {
        .help = tr("Environment variables to pass: ALL, NONE (only HOME, PATH and the like), NAME "
                   "or NAME=value; ALL,NAME=value adds one (default: ALL)."),
        .group = group},
+      {.name = "image",
+       .value = "IMAGE",
+       .help = tr("In a Kubernetes cluster: image of the job's container (default: that of "
+                  "GFLOW_KUBE_IMAGE)."),
+       .group = group},
       {.name = "launch",
        .value = "HOW",
        .help = tr("Run the command as one process for each GPU of the job, with RANK, LOCAL_RANK, "

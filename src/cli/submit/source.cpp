@@ -94,7 +94,9 @@ Source shell_line(const std::string& line) {
 
 }  // namespace
 
-Result<Source> read_source(const Invocation& invocation, const Environment& environment) {
+Result<Source> read_source(const Invocation& invocation,
+                           const Environment& environment,
+                           Programs programs) {
   const std::vector<std::string>& words = invocation.words;
   if (invocation.has("wrap")) {
     if (!words.empty()) return fail(Code::Usage, tr("--wrap cannot be combined with a command"));
@@ -106,8 +108,8 @@ Result<Source> read_source(const Invocation& invocation, const Environment& envi
   if (words.empty()) return script_from_input({});
   if (words[0] == "-") return script_from_input({words.begin() + 1, words.end()});
   const std::string path = variable(environment, "PATH");
-  const Work work = GF_TRY(
-      classify(words, {look, [&](const std::string& name) { return is_on_path(name, path); }}));
+  const auto is_program = [&](const std::string& name) { return is_on_path(name, path); };
+  const Work work = GF_TRY(classify(words, {look, is_program, programs == Programs::Elsewhere}));
   const std::string line = shown_line(shell_quote(words));
   if (const auto* script = std::get_if<ScriptJob>(&work)) {
     std::string content = GF_TRY(os::read_file(script->path));

@@ -18,9 +18,12 @@ struct Source {
   std::string path;                   ///< of the script, for messages
   std::string line;                   ///< one line for people
 };
+/// Whether the job runs where programs can be looked for.
+enum class Programs { Here, Elsewhere };
 /// `environment` says which PATH programs are looked for in.
 [[nodiscard]] Result<Source> read_source(const Invocation& invocation,
-                                         const Environment& environment);
+                                         const Environment& environment,
+                                         Programs programs);
 
 /// Writes a script to start from: NAME.sh. Errors: WrongState if there is one already.
 [[nodiscard]] Result<int> write_new_script(const Invocation& invocation, Context& context);

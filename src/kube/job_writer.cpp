@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/job_writer.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/post.hpp>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/translate.h"
+
+namespace gflow::kube {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kNotFound = 404;
+constexpr int kConflict = 409;
+
+Result<BatchJob> job_in(const Answer& answer) {
+  const Json object = Json::parse(answer.body, nullptr, false);
+  if (object.is_object()) return batch_job_of(object);
+  return fail(Code::Unreachable, "the API server's answer is no Job");
+}
+
+/// Asked twice where nobody knows what became of it: what was made is found by its name.
+Result<BatchJob> make_one(Api& api, const JobWriter::New& job) {
+  const std::string doing = fmt::format("make the Job {}/{}", job.name_space, job.name);
+  const Request post{.method = "POST", .path = jobs_path(job.name_space), .body = job.document};
+  auto answer = api.ask(post);
+  if (!answer) answer = api.ask(post);
+  if (!answer) return std::unexpected(answer.error());
+  if (answer->is_ok()) return job_in(*answer);
+  if (answer->status != kConflict)
+    return std::unexpected(error_of(*answer, doing, kSubmitterRights));
+  const Answer there = GF_TRY(api.ask({.path = jobs_path(job.name_space) + "/" + job.name}));
+  if (!there.is_ok()) return std::unexpected(error_of(there, doing, kSubmitterRights));
+  BatchJob made = GF_TRY(job_in(there));
+  if (made.submission == job.submission) return made;
+  return fail(Code::KeyReused,
+              tr("the Idempotency-Key was used for another submission; choose a new one"));
+}
+
+Result<std::vector<BatchJob>> make_all(Api& api, const std::vector<JobWriter::New>& jobs) {
+  std::vector<BatchJob> made;
+  for (const JobWriter::New& job : jobs) {
+    auto one = make_one(api, job);
+    if (one) {
+      made.push_back(*std::move(one));
+      continue;
+    }
+    if (made.empty()) return std::unexpected(std::move(one).error());
+    return with_context(one.error(),
+                        tr_format("{} of {} jobs are submitted", made.size(), jobs.size()));
+  }
+  return made;
+}
+
+/// The Job stays, with its number, until its pods have ended.
+Result<void> remove_all(Api& api, const std::vector<JobWriter::Old>& objects) {
+  for (const JobWriter::Old& one : objects) {
+    const Json options = {{"apiVersion", "v1"},
+                          {"kind", "DeleteOptions"},
+                          {"propagationPolicy", "Foreground"},
+                          {"preconditions", {{"uid", one.uid}}}};
+    const Answer answer =
+        GF_TRY(api.ask({.method = "DELETE", .path = one.path, .body = options.dump()}));
+    const bool is_gone = answer.status == kNotFound || answer.status == kConflict;
+    if (answer.is_ok() || is_gone) continue;
+    return std::unexpected(error_of(answer, fmt::format("delete {}", one.path), kSubmitterRights));
+  }
+  return {};
+}
+
+}  // namespace
+
+void JobWriter::make(std::vector<New> jobs, Made then) {
+  workers_.urgent([this, jobs = std::move(jobs), then = std::move(then)](Api& api) {
+    boost::asio::post(io_, [then, made = make_all(api, jobs)] { then(made); });
+  });
+}
+
+void JobWriter::remove(std::vector<Old> objects, Done then) {
+  workers_.urgent([this, objects = std::move(objects), then = std::move(then)](Api& api) {
+    boost::asio::post(io_, [then, done = remove_all(api, objects)] { then(done); });
+  });
+}
+
+std::string jobs_path(const std::string& name_space) {
+  return fmt::format("/apis/batch/v1/namespaces/{}/jobs", name_space);
+}
+
+std::string pods_path(const std::string& name_space) {
+  return fmt::format("/api/v1/namespaces/{}/pods", name_space);
+}
+
+}  // namespace gflow::kube

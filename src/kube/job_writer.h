@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "kube/batch_job.h"
+#include "kube/workers.h"
+
+namespace gflow::kube {
+
+/// Makes Jobs and takes them away, with the rights of who runs this, on a thread of its own; what
+/// became of it is told on the loop. What is told is not to outlive who asked: let go of this
+/// first.
+class JobWriter {
+ public:
+  JobWriter(boost::asio::io_context& io, const Access& access, Credentials& credentials)
+      : io_(io), workers_(access, credentials, 1) {}
+
+  struct New {
+    std::string name_space;
+    std::string name;
+    std::string submission;  ///< what it is known again by
+    std::string document;
+  };
+  using Made = std::function<void(Result<std::vector<BatchJob>>)>;
+  /// One that is there already, of the same submission, was made by an earlier try. Errors:
+  /// KeyReused where it is of another one; as the API server has it. Those before it are made then.
+  void make(std::vector<New> jobs, Made then);
+
+  struct Old {
+    std::string path;  ///< of the object
+    std::string uid;
+  };
+  using Done = std::function<void(Result<void>)>;
+  /// With their pods, as long as these take to end. One that is gone is no error.
+  void remove(std::vector<Old> objects, Done then);
+
+ private:
+  boost::asio::io_context& io_;
+  Workers workers_;
+};
+
+/// "/apis/batch/v1/namespaces/NAME/jobs"
+[[nodiscard]] std::string jobs_path(const std::string& name_space);
+[[nodiscard]] std::string pods_path(const std::string& name_space);
+
+}  // namespace gflow::kube

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that gbatch submits to a cluster: what is made there, how they are followed, what becomes of them."""
+
+import json
+import re
+import urllib.error
+import urllib.request
+
+import pytest
+from cluster import path_of
+from kube_person import Person, grant, make_account
+from kube_scheduler import until
+from machine import PATIENCE
+from package import ROOT
+
+IMAGE = "registry.example.com/train:1"
+
+
+@pytest.fixture(scope="session")
+def submitters(control_plane, viewers):
+    """In two namespaces somebody who may submit there, and one who may only look."""
+    control_plane.apply(ROOT / "packaging/kubernetes/rbac-submitter.yaml")
+    control_plane.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}})
+    make_account(control_plane, "onlooker")
+    grant(control_plane, "gflow-viewer", "onlooker")
+    for namespace in ("default", "vision"):
+        make_account(control_plane, "submitter", namespace)
+        grant(control_plane, "gflow-viewer", "submitter", namespace)
+        grant(control_plane, "gflow-submitter", "submitter", namespace, within=namespace)
+
+
+@pytest.fixture
+def submitter(kube, submitters):
+    return Person(kube, "submitter")
+
+
+def jobs_of(kube, namespace="default"):
+    return {one["metadata"]["name"]: one for one in kube.ask("GET", path_of("Job", namespace))["items"]}
+
+
+def only_job(kube, namespace="default"):
+    [job] = jobs_of(kube, namespace).values()
+    return job
+
+
+def submit(person, *words, **env):
+    """Its number."""
+    said = person.says("gbatch", *words, **env)
+    return int(re.fullmatch(r"Submitted batch job (\d+)\n", said)[1])
+
+
+def test_a_script_becomes_a_job(kube, submitter, tmp_path):
+    kube.node("v", 2)
+    script = tmp_path / "train.sh"
+    script.write_text("#!/bin/bash\n# GFLOW --gpus '1(V100)' --time 30\necho $HOME\n")
+    number = submit(submitter, "--image", IMAGE, "--name", "Train_1", "--cpus", "2", "--memory", "4G", "--max-retries", "2", "--requeue",
+                    "--export", "A=$B", "--chdir", "/work", "--constraint", "disk=ssd", str(script), "--lr", "$X")
+    job = only_job(kube)
+    assert re.fullmatch(r"train-1-[0-9a-f]{16}", job["metadata"]["name"])
+    spec, template = job["spec"], job["spec"]["template"]
+    assert (spec["backoffLimit"], spec["parallelism"], spec["completions"], spec["podReplacementPolicy"]) == (2, 1, 1, "Failed")
+    assert spec["podFailurePolicy"]["rules"] == [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+    assert template["metadata"]["annotations"] == {"gflow/gpu": "1(V100)", "gflow/script": script.read_text()}
+    pod = template["spec"]
+    assert (pod["schedulerName"], pod["restartPolicy"], pod["activeDeadlineSeconds"]) == ("gflow", "Never", 1800)
+    assert pod["nodeSelector"] == {"disk": "ssd"}
+    [container] = pod["containers"]
+    assert (container["image"], container["workingDir"]) == (IMAGE, "/work")
+    assert container["command"] == ["/gflow/script", "--lr", "$$X"]
+    told = {one["name"]: one["value"] for one in container["env"]}
+    assert told == {"A": "$$B", "GFLOW_KUBE_IMAGE": IMAGE, "GFLOW_JOB_NAME": "Train_1"}
+    assert container["resources"]["limits"] == {"cpu": "2", "memory": str(4 << 30), "nvidia.com/gpu": "1"}
+    shown = submitter.queue()["default/Train_1"]
+    assert (shown["id"], shown["status"], shown["spec"]["request"]["gpus"]) == (number, "Queued", 1)
+    assert shown["spec"]["command"].endswith("train.sh --lr '$X'") and shown["spec"]["time_limit_seconds"] == 1800
+    assert "waiting" in submitter.says("gjob", "why", "Train_1")
+
+
+@pytest.mark.parametrize(("words", "instead"), [
+    (("--depends-on", "7"), "gjob wait JOB && gbatch"), (("--begin", "2h"), "CronJob"), (("--priority", "50"), "PriorityClasses"),
+    (("--preemptible",), "--requeue"), (("--gpus", "-1"), "ask for some"), (("--nodes", "2"), "gang"), (("--array", "1-3"), "--param"),
+    (("--conda-env", "base"), "image"), (("--launch", "ddp"), "torchrun"), (("--chdir", "here"), "absolute path in the container"),
+])
+def test_what_cannot_be_is_refused_with_what_can(kube, submitter, words, instead):
+    refused = submitter.run("gbatch", "--image", IMAGE, *words, "sleep", "1", ok=False)
+    assert instead in refused.stderr, refused.stderr
+    assert jobs_of(kube) == {}
+
+
+def test_where_the_image_is_from(kube, submitter):
+    none = submitter.run("gbatch", "sleep", "1", ok=False)
+    assert "--image IMAGE" in none.stderr and "GFLOW_KUBE_IMAGE" in none.stderr and none.returncode == 2
+    submit(submitter, "sleep", "1", GFLOW_KUBE_IMAGE="of-all")
+    assert only_job(kube)["spec"]["template"]["spec"]["containers"][0]["image"] == "of-all"
+
+
+def test_one_on_hold_does_not_start(kube, submitter):
+    submit(submitter, "--image", IMAGE, "--hold", "--name", "held", "true")
+    assert only_job(kube)["spec"]["suspend"] and submitter.queue()["default/held"]["status"] == "Hold"
+    assert "kubectl patch job" in submitter.run("gjob", "release", "held", ok=False).stderr
+
+
+def test_a_pod_that_would_come_again_is_not_cancelled(kube, submitter):
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
+    for name, owners in (("web-1", [owner]), ("alone", [])):
+        kube.make({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", "ownerReferences": owners},
+                   "spec": {"schedulerName": "gflow", "containers": [{"name": "main", "image": "none"}]}})
+    assert "ReplicaSet web" in submitter.run("gcancel", "web-1", ok=False).stderr
+    submitter.says("gcancel", "alone")
+    until(kube, lambda pods: "alone" not in pods or "deletionTimestamp" in pods["alone"]["metadata"])
+    assert "deletionTimestamp" not in kube.ask("GET", f"{path_of('Pod', 'default')}/web-1")["metadata"]
+
+
+def test_a_part_of_a_gpu(kube, submitter):
+    kube.node("v", 4)
+    submit(submitter, "--image", IMAGE, "--gpus", "8G,0.5", "serve")
+    pod = only_job(kube)["spec"]["template"]
+    assert pod["metadata"]["annotations"]["gflow/gpu"] == "8G,0.5" and pod["spec"]["containers"][0]["resources"] == {}
+    kube.ask("PATCH", f"{path_of('Node')}/v/status", {"status": {"allocatable": {"gflow/allocation": "256"}, "capacity": {"gflow/allocation": "256"}}})
+    submit(submitter, "--image", IMAGE, "--gpus", "8G,0.5", "--name", "second", "serve")
+    [second] = [job for name, job in jobs_of(kube).items() if name.startswith("second-")]
+    assert second["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] == {"gflow/allocation": "1"}
+
+
+def post(url, body, key):
+    asked = urllib.request.Request(f"{url}/api/v1/jobs", method="POST", data=json.dumps(body).encode(),
+                                   headers={"Content-Type": "application/json", "Idempotency-Key": key})
+    with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
+        return [item["id"] for item in json.loads(answer.read())["items"]]
+
+
+def test_what_is_submitted_again_is_there_once(kube, submitter):
+    """By servers that know nothing of each other: the one that was asked first has died meanwhile."""
+    body = {"items": [{"spec": {"work_dir": "/", "name": name}, "payload": {"argv": ["true"], "environment": [f"GFLOW_KUBE_IMAGE={IMAGE}"]}} for name in "ab"]}
+    answers = []
+    for _ in range(2):
+        with submitter.serves() as url:
+            answers.append(post(url, body, "once"))
+    assert answers[0] == answers[1] and len(jobs_of(kube)) == 2
+    with submitter.serves() as url, pytest.raises(urllib.error.HTTPError) as refused:
+        post(url, {"items": body["items"][:1]}, "once")
+    assert refused.value.code == 422 and "Idempotency-Key" in json.loads(refused.value.read())["detail"]
+
+
+def test_who_may_submit_where(kube, submitters):
+    here, there = Person(kube, "submitter"), Person(kube, "submitter", namespace="vision")
+    submit(here, "--image", IMAGE, "--name", "a", "true")
+    submit(there, "--image", IMAGE, "--name", "a", "true")
+    assert here.queue("--me").keys() == {"default/a"} and there.queue("--me").keys() == {"vision/a"}
+    for words in (("gcancel", "vision/a"), ("gjob", "log", "vision/a")):
+        refused = here.run(*words, ok=False)
+        assert refused.returncode != 0, words
+    assert "rbac-submitter.yaml" in here.run("gcancel", "vision/a", ok=False).stderr
+    looks = Person(kube, "onlooker").run("gbatch", "--image", IMAGE, "true", ok=False)
+    assert looks.returncode == 5 and "rbac-submitter.yaml" in looks.stderr
+    there.says("gcancel", "a")
+    assert "being deleted" in there.queue()["vision/a"]["reason"], "nothing is here that takes away what is deleted"
+    kube.ask("DELETE", f"{path_of('Job', 'vision')}?propagationPolicy=Background")
+
+
+@pytest.fixture
+def controllers(kube):
+    kube.start_controllers("job", "garbagecollector", "ttl-after-finished")
+    yield
+    kube.stop_controllers()
+
+
+@pytest.fixture
+def runs(node, controllers, start, submitter):
+    """A node that runs what is submitted."""
+    start()
+    return submitter
+
+
+def test_a_script_from_its_submission_to_its_end(kube, runs, tmp_path):
+    script = tmp_path / "train.sh"
+    script.write_text('echo "$0 $1 $A"; exec 2>&1; echo more >&2; cat "$GFLOW_JOB_CONFIG"; exit 3\n')
+    config = tmp_path / "a.toml"
+    config.write_text("lr = 1\n")
+    number = submit(runs, "--image", "host", "--name", "train", "--export", "A=$B", "--config", str(config), "--cpus", "0", str(script), "$HOME")
+    waited = runs.run("gjob", "wait", str(number), ok=False)
+    assert waited.returncode == 3, (waited.stdout, waited.stderr)
+    shown = runs.queue("-a")["default/train"]
+    assert (shown["id"], shown["status"], shown["outcome"]["exit_code"]) == (number, "Failed", 3)
+    assert runs.says("gjob", "log", "train") == "/gflow/script $HOME $B\nmore\nlr = 1\n"
+    assert runs.says("gjob", "log", "--last", "1", "train") == "lr = 1\n"
+    assert "already ended" in runs.run("gcancel", "train", ok=False).stderr
+
+
+def test_it_has_one_number_and_is_followed_and_cancelled(kube, runs):
+    number = submit(runs, "--image", "host", "--cpus", "0", "--name", "long", "--grace", "1s", "sh", "-c", "echo begun; while :; do sleep 0.1; done")
+    follow = runs.begins("gjob", "log", "--follow", str(number))
+    assert follow.stdout.readline() == "begun\n"
+    shown = runs.queue()["default/long"]
+    assert (shown["id"], shown["status"], shown["node"]) == (number, "Running", "node")
+    runs.says("gcancel", "long")
+    assert follow.wait(PATIENCE) == 0
+    until(kube, lambda jobs: not jobs, kind="Job")
+    assert runs.queue("-a") == {}
+
+
+def test_a_time_limit_and_the_wait_of_its_submission(kube, runs):
+    done = runs.run("gbatch", "--image", "host", "--cpus", "0", "--wait", "true")
+    assert done.stdout.startswith("Submitted batch job")
+    late = submit(runs, "--image", "host", "--cpus", "0", "--time", "0:01", "--grace", "0", "--name", "late", "sleep", "600")
+    assert runs.run("gjob", "wait", str(late), ok=False).returncode != 0
+    assert runs.queue("-a")["default/late"]["status"] == "Timeout"
