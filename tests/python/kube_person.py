@@ -31,7 +31,7 @@ def grant(kube, role, account, namespace="default", within=None):
 def viewers(control_plane, with_rights):
     """Service accounts: one with the rights of rbac-viewer.yaml, one with none."""
     control_plane.apply(ROOT / "packaging/kubernetes/rbac-viewer.yaml")
-    for name in ("viewer", "stranger"):
+    for name in ("viewer", "visitor"):
         make_account(control_plane, name)
     grant(control_plane, "gflow-viewer", "viewer")
 

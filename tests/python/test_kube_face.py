@@ -173,8 +173,8 @@ def until_gone(url, name, revision):
 
 
 def test_what_keeps_it_from_reading_is_said(kube, viewers, tmp_path):
-    stranger = Person(kube, "stranger").run("gqueue", ok=False)
-    assert stranger.returncode == 5 and 'cannot list resource "nodes"' in stranger.stderr and "rbac-viewer.yaml" in stranger.stderr
+    visitor = Person(kube, "visitor").run("gqueue", ok=False)
+    assert visitor.returncode == 5 and 'cannot list resource "nodes"' in visitor.stderr and "rbac-viewer.yaml" in visitor.stderr
     nobody = Person(kube, config=tmp_path / "none").run("gqueue", ok=False)
     assert nobody.returncode != 0 and "none" in nobody.stderr
     viewer = Person(kube)

@@ -33,6 +33,7 @@ NO_OPTION = {
     "wait": "Job.wait()", "dry-run": "Client.check()", "verbose": "of --dry-run",
     "parsable": "how it is written", "json": "how it is written", "color": "how it is written",
     "server": "gflow.Client(server)", "gflow-config": "which server that is",
+    "image": "of jobs in a Kubernetes cluster, where GFLOW_KUBE_IMAGE says it to a program",
     "help": "about gbatch", "version": "about gbatch",
 }
 
