@@ -144,9 +144,10 @@ class PictureMaker {
   [[nodiscard]] std::vector<Label> labels_of_all() const {
     if (machines_.empty()) return {};
     std::vector<Label> common = machines_.begin()->second.labels;
-    for (const auto& [name, machine] : machines_) {
-      std::erase_if(common, [&machine](const Label& label) {
-        return std::ranges::find(machine.labels, label) == machine.labels.end();
+    for (const auto& one : machines_) {
+      const std::vector<Label>& labels = one.second.labels;
+      std::erase_if(common, [&labels](const Label& label) {
+        return std::ranges::find(labels, label) == labels.end();
       });
     }
     return common;

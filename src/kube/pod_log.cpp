@@ -89,20 +89,16 @@ class LogPipe {
       : api_(access, credentials), pods_(std::move(pods)), skip_(from) {}
 
   void next(Then then) {
-    std::optional<server::Piece> piece;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!pieces_.empty()) {
-        piece = server::piece_of(std::move(pieces_.front()));
-        pieces_.pop_front();
-      } else if (end_) {
-        piece = *end_;
-      } else {
-        waits_ = std::move(then);
-      }
+    std::unique_lock lock(mutex_);
+    if (pieces_.empty() && !end_) {
+      waits_ = std::move(then);
+      return;
     }
+    server::Piece piece = pieces_.empty() ? *end_ : server::piece_of(std::move(pieces_.front()));
+    if (!pieces_.empty()) pieces_.pop_front();
+    lock.unlock();
     has_room_.notify_all();
-    if (piece) then(std::move(*piece));
+    then(std::move(piece));
   }
 
   void let_go() {
@@ -227,7 +223,7 @@ PodLogs::~PodLogs() {
   ended_.wait(lock, [this] { return threads_ == 0; });
 }
 
-server::Service::DistantLog PodLogs::of(PodsOfLog pods) {
+server::Service::DistantLog PodLogs::of(const PodsOfLog& pods) {
   return {.read = [this, pods]() -> Result<os::Fd> {
             Api api(access_, credentials_);
             return read_log(api, pods);

@@ -34,7 +34,7 @@ class PodLogs {
   PodLogs(const PodLogs&) = delete;
   PodLogs& operator=(const PodLogs&) = delete;
 
-  [[nodiscard]] server::Service::DistantLog of(PodsOfLog pods);
+  [[nodiscard]] server::Service::DistantLog of(const PodsOfLog& pods);
 
  private:
   [[nodiscard]] std::shared_ptr<server::Body> follow(const PodsOfLog& pods,
