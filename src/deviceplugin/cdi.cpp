@@ -26,11 +26,13 @@ constexpr std::string_view kFileStart = "gflow-allocation-";
 constexpr std::string_view kFileEnd = ".json";
 
 /// The only values of a specification that are no text.
-constexpr std::array<std::string_view, 8> kNumbers = {
-    "major", "minor", "fileMode", "uid", "gid", "timeout", "additionalGids", "hostNetDevIndex"};
+constexpr std::array<std::string_view, 7> kNumbers = {
+    "major", "minor", "fileMode", "uid", "gid", "timeout", "additionalGids"};
+constexpr std::array<std::string_view, 3> kSwitches = {
+    "enableCMT", "enableMBM", "enableMonitoring"};
 
 Json scalar(const std::string& key, const std::string& text) {
-  if (text == "true" || text == "false") return text == "true";
+  if (std::ranges::find(kSwitches, key) != kSwitches.end()) return text == "true";
   if (std::ranges::find(kNumbers, key) == kNumbers.end()) return text;
   if (text.size() > 1 && text.starts_with('0')) {  // "0666" is octal in YAML
     std::uint64_t number = 0;

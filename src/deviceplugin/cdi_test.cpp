@@ -23,7 +23,7 @@ containerEdits:
   hooks:
     - hookName: createContainer
       path: /usr/bin/nvidia-cdi-hook
-      args: [nvidia-cdi-hook, update-ldcache, --folder, "0"]
+      args: [nvidia-cdi-hook, update-ldcache, "true", "0"]
   mounts:
     - hostPath: /usr/lib/libcuda.so.580
       containerPath: /usr/lib/libcuda.so.580
@@ -76,6 +76,7 @@ TEST_F(Cdi, DevicesAreThoseOfTheVendorByUuidOrIndexWithWhatAllHave) {
             (std::vector<std::string>{"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia1"}));
   EXPECT_EQ(both->edits.at("deviceNodes")[1].at("major"), 195);
   EXPECT_EQ(both->edits.at("deviceNodes")[1].at("fileMode"), 438);
+  EXPECT_EQ(both->edits.at("hooks")[0].at("args")[2], "true");
   EXPECT_EQ(both->edits.at("hooks")[0].at("args")[3], "0");
   EXPECT_EQ(both->edits.at("mounts")[0].at("options"), Json({"ro", "nosuid"}));
   EXPECT_EQ(nodes_of(*edits({&second})),

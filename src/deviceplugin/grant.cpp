@@ -21,10 +21,11 @@ using kube::ListedDevice;
 
 constexpr const char* kGone = "it is not in the machine any more";
 
+/// "" of a vendor of whom the cluster knows none.
 std::string resource_of(std::string_view vendor) {
   const auto& known = kube::kGpuResources;
   const auto at = std::ranges::find(known, vendor, &kube::GpuResource::vendor);
-  return at == known.end() ? std::string(vendor) + "/gpu" : std::string(at->name);
+  return std::string(at == known.end() ? std::string_view() : at->name);
 }
 
 int next_index(const std::vector<ListedDevice>& devices, const std::string& resource) {
@@ -143,7 +144,7 @@ std::vector<ListedDevice> list_devices(const Machine& machine,
   std::vector<ListedDevice> devices = before;
   for (ListedDevice& one : devices) one.trouble = kGone;
   for (const Device& device : machine.devices) {
-    if (device.uuid.empty()) continue;
+    if (device.uuid.empty() || resource_of(device.vendor).empty()) continue;
     ListedDevice now{.resource = resource_of(device.vendor),
                      .uuid = device.uuid,
                      .model = device.model,

@@ -43,9 +43,8 @@ class ResourceServer::Service final : public v1beta1::DevicePlugin::Service {
 
   void offer(const Tickets& tickets) {
     const std::lock_guard lock(mutex_);
-    if (is_offered_ && tickets == tickets_) return;
+    if (version_ > 0 && tickets == tickets_) return;
     tickets_ = tickets;
-    is_offered_ = true;
     ++version_;
     changed_.notify_all();
   }
@@ -113,7 +112,6 @@ class ResourceServer::Service final : public v1beta1::DevicePlugin::Service {
   std::condition_variable changed_;
   Tickets tickets_;
   std::uint64_t version_ = 0;
-  bool is_offered_ = false;
   bool is_ended_ = false;
 };
 
