@@ -3,12 +3,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/text.h"
 #include "base/translate.h"
 #include "command/context.h"
 #include "deviceplugin/service.h"
+#include "kube/command.h"
 #include "os/user.h"
 
 namespace gflow::deviceplugin {
@@ -53,7 +56,7 @@ Result<int> run(const Invocation& typed, Context& context) {
 }  // namespace
 
 cli::Command device_plugin_command() {
-  return {
+  cli::Command command{
       .name = "gflow-device-plugin",
       .summary = tr("gives the containers of a Kubernetes node the GPUs that gflow-kube chose"),
       .usage = {"[options]"},
@@ -67,45 +70,40 @@ cli::Command device_plugin_command() {
           "with a part of a GPU is held to it by libgflow-share.so. Which devices there are, and "
           "what is wrong with one, stands in the node's annotation gflow/devices.\n\nThe container "
           "runtime has to know CDI: containerd 2, containerd 1.7 with enable_cdi, CRI-O."),
-      .options =
-          {{.name = "node",
-            .value = "NAME",
-            .help = tr("how the cluster calls this machine (NODE_NAME, else its host name)")},
-           {.name = "devices",
-            .value = "SOURCE",
-            .help = tr("where GPUs come from, as for gflowd (auto): nvml, none, sim:8xH100")},
-           {.name = "kubelet",
-            .value = "DIRECTORY",
-            .help = tr("of the kubelet (/var/lib/kubelet)"),
-            .complete = cli::Complete::File},
-           {.name = "cdi",
-            .value = "DIRECTORY",
-            .help = tr("where what a container is given is written (/var/run/cdi)"),
-            .complete = cli::Complete::File},
-           {.name = "state",
-            .value = "DIRECTORY",
-            .help = tr("where it keeps what containers have, until the machine starts anew "
-                       "(/run/gflow-device-plugin)"),
-            .complete = cli::Complete::File},
-           {.name = "library",
-            .value = "DIRECTORY",
-            .help = tr("where it puts libgflow-share.so for containers, not mounted noexec "
-                       "(/var/lib/gflow-device-plugin)"),
-            .complete = cli::Complete::File},
-           {.name = "kubeconfig",
-            .value = "FILE",
-            .help = tr("which cluster, and who asks; otherwise KUBECONFIG, ~/.kube/config, or "
-                       "the service account of the pod it runs in"),
-            .complete = cli::Complete::File},
-           {.name = "context",
-            .value = "NAME",
-            .help = tr("of that file; otherwise its current one")}},
+      .options = {{.name = "node",
+                   .value = "NAME",
+                   .help =
+                       tr("how the cluster calls this machine (NODE_NAME, else its host name)")},
+                  {.name = "devices",
+                   .value = "SOURCE",
+                   .help =
+                       tr("where GPUs come from, as for gflowd (auto): nvml, none, sim:8xH100")},
+                  {.name = "kubelet",
+                   .value = "DIRECTORY",
+                   .help = tr("of the kubelet (/var/lib/kubelet)"),
+                   .complete = cli::Complete::File},
+                  {.name = "cdi",
+                   .value = "DIRECTORY",
+                   .help = tr("where what a container is given is written (/var/run/cdi)"),
+                   .complete = cli::Complete::File},
+                  {.name = "state",
+                   .value = "DIRECTORY",
+                   .help = tr("where it keeps what containers have, until the machine starts anew "
+                              "(/run/gflow-device-plugin)"),
+                   .complete = cli::Complete::File},
+                  {.name = "library",
+                   .value = "DIRECTORY",
+                   .help = tr("where it puts libgflow-share.so for containers, not mounted noexec "
+                              "(/var/lib/gflow-device-plugin)"),
+                   .complete = cli::Complete::File}},
       .common = cli::Common::Basic,
       .examples = {{"gflow-device-plugin", tr("in a pod of a DaemonSet, with NODE_NAME")},
                    {"gflow-device-plugin --devices sim:8xH100 --node n1 --kubeconfig admin.conf",
                     tr("a node with simulated GPUs")}},
       .run = run,
   };
+  std::ranges::move(kube::access_options(), std::back_inserter(command.options));
+  return command;
 }
 
 }  // namespace gflow::deviceplugin

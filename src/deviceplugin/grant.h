@@ -11,11 +11,11 @@
 #include "core/launch.h"
 #include "core/machine.h"
 #include "kube/inventory.h"
+#include "kube/want.h"
 
 namespace gflow::deviceplugin {
 
-/// The resource of which a container asks for one to be given all that gflow/allocation names.
-constexpr std::string_view kAllocationResource = "gflow/allocation";
+using kube::kAllocationResource;
 
 /// What a container of a pod is given.
 struct Grant {
@@ -38,9 +38,9 @@ struct ContainerName {
   friend auto operator<=>(const ContainerName&, const ContainerName&) = default;
 };
 
-/// The devices of this machine that have a UUID, as the cluster knows them. Those of `before` keep
-/// their indices, also where they are gone, until the machine starts anew; those that came since
-/// have the next ones.
+/// The devices of this machine that have a UUID and a known vendor, as the cluster knows them.
+/// Those of `before` keep their indices, also where they are gone, until the machine starts anew;
+/// those that came since have the next ones.
 [[nodiscard]] std::vector<kube::ListedDevice> list_devices(
     const Machine& machine, const std::vector<kube::ListedDevice>& before);
 

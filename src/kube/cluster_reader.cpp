@@ -175,7 +175,7 @@ JobPlace ClusterReader::place() const {
       if (amount > 0) offered.insert(name);
     }
   }
-  place.has_allocations = offered.contains("gflow/allocation");
+  place.has_allocations = offered.contains(std::string(kAllocationResource));
   const auto first = std::ranges::find_if(kGpuResources, [&offered](const GpuResource& one) {
     return offered.contains(std::string(one.name));
   });

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "command/context.h"
+#include "core/image_variable.h"
 #include "kube/job_manifest.h"
 #include "kube/serve.h"
 #include "kube/service.h"
@@ -55,18 +56,13 @@ Result<int> run(const Invocation& typed, Context& context) {
   return 0;
 }
 
-/// Those that name a cluster, and whose pods are meant.
+/// And whose pods are meant.
 std::vector<cli::Option> cluster_options() {
-  return {
-      {.name = "kubeconfig",
-       .value = "FILE",
-       .help = tr("which cluster, and who asks; otherwise KUBECONFIG, ~/.kube/config, or the "
-                  "service account of the pod it runs in"),
-       .complete = cli::Complete::File},
-      {.name = "context", .value = "NAME", .help = tr("of that file; otherwise its current one")},
-      {.name = "scheduler-name",
-       .value = "NAME",
-       .help = tr("schedulerName of the pods it is for (gflow)")}};
+  std::vector<cli::Option> options = access_options();
+  options.push_back({.name = "scheduler-name",
+                     .value = "NAME",
+                     .help = tr("schedulerName of the pods it is for (gflow)")});
+  return options;
 }
 
 /// What was typed, else what the environment says, as it does for commands that start this.
@@ -83,7 +79,7 @@ Result<int> run_serve(const Invocation& typed, Context& context) {
   options.access = {typed.get("kubeconfig"), typed.get("context")};
   options.name = typed_or(typed, "scheduler-name", "GFLOW_KUBE_SCHEDULER", options.name);
   options.name_space = typed_or(typed, "namespace", "GFLOW_KUBE_NAMESPACE", options.name_space);
-  options.image = typed_or(typed, "image", kImageVariable.data(), "");
+  options.image = typed_or(typed, "image", kImageVariable, "");
   options.has_channel = typed.has("channel");
   if (!options.has_channel) {
     const std::string where = typed.has("listen") ? typed.get("listen") : "127.0.0.1:8000";
@@ -136,6 +132,16 @@ cli::Command serve_command() {
 }
 
 }  // namespace
+
+std::vector<cli::Option> access_options() {
+  return {
+      {.name = "kubeconfig",
+       .value = "FILE",
+       .help = tr("which cluster, and who asks; otherwise KUBECONFIG, ~/.kube/config, or the "
+                  "service account of the pod it runs in"),
+       .complete = cli::Complete::File},
+      {.name = "context", .value = "NAME", .help = tr("of that file; otherwise its current one")}};
+}
 
 cli::Command gflow_kube_command() {
   cli::Command command{

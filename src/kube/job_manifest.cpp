@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "core/gpu_request.h"
+#include "core/image_variable.h"
 #include "kube/batch_job.h"
 #include "kube/want.h"
 
@@ -139,7 +140,7 @@ Json limits_of(const gflow::Request& request, const JobPlace& place) {
     const std::string_view name = known == kGpuResources.end() ? place.gpus : known->name;
     limits[std::string(name)] = fmt::format("{}", request.gpus);
   } else if (place.has_allocations) {
-    limits["gflow/allocation"] = "1";
+    limits[std::string(kAllocationResource)] = "1";
   }
   return limits;
 }

@@ -11,10 +11,6 @@
 /// What somebody submits, as a Job of the cluster.
 namespace gflow::kube {
 
-/// In the environment of a job: the image of its container; in that of who serves: of those that
-/// say none.
-constexpr std::string_view kImageVariable = "GFLOW_KUBE_IMAGE";
-
 /// What of the cluster a Job is made for.
 struct JobPlace {
   std::string name_space;

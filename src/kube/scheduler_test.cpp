@@ -391,23 +391,6 @@ TEST(KubeScheduler, ANodeThatListsItsDevicesHasThose) {
   EXPECT_TRUE(cluster.pods().at("one").allocation.contains(R"("index":1)"));
 }
 
-TEST(KubeScheduler, WhatIsNoListOfDevicesIsNone) {
-  EXPECT_TRUE(read_inventory("").empty());
-  EXPECT_TRUE(read_inventory("{").empty());
-  EXPECT_TRUE(read_inventory(R"({"devices":7})").empty());
-  const std::string one = R"({"resource":"nvidia.com/gpu","index":0,"uuid":"a","model":"m"})";
-  EXPECT_EQ(read_inventory(R"({"devices":[)" + one + "]}").size(), 1U);
-  EXPECT_TRUE(read_inventory(R"({"devices":[)" + one + "," + one + "]}").empty()) << "twice";
-  EXPECT_TRUE(read_inventory(R"({"devices":[)" + one + R"(,{"index":-1}]})").empty());
-  const std::vector<ListedDevice> devices = {{.resource = "amd.com/gpu",
-                                              .index = 3,
-                                              .uuid = "u",
-                                              .model = "m",
-                                              .memory = Memory{7},
-                                              .trouble = "t"}};
-  EXPECT_EQ(read_inventory(inventory_text(devices)), devices);
-}
-
 TEST(KubeScheduler, PodsOfOthersHaveWhatTheySayAndWhatElseTheyAskFor) {
   struct Case {
     std::string allocation;  ///< of each of two pods that ask for a GPU of three

@@ -90,36 +90,32 @@ class Serving {
     return access_.name_space.empty() ? "default" : access_.name_space;
   }
 
+  /// What is read of an object is what the reader has of it.
+  template <typename Read>
+  [[nodiscard]] auto puts(Read read) {
+    return [this, read](const nlohmann::json& object) {
+      on_loop([this, one = read(object)]() mutable { reader_.put(std::move(one)); });
+    };
+  }
+
   [[nodiscard]] Kind nodes() {
-    return {
-        .name = "nodes",
-        .followed = {"/api/v1/nodes", ""},
-        .put =
-            [this](const nlohmann::json& object) {
-              on_loop([this, node = node_of(object)]() mutable { reader_.put(std::move(node)); });
-            },
-        .gone = [this](const std::string& uid) { reader_.node_gone(uid); }};
+    return {.name = "nodes",
+            .followed = {"/api/v1/nodes", ""},
+            .put = puts(node_of),
+            .gone = [this](const std::string& uid) { reader_.node_gone(uid); }};
   }
 
   [[nodiscard]] Kind pods() {
     return {.name = "pods",
             .followed = {"/api/v1/pods", std::string(kNotEnded)},
-            .put =
-                [this](const nlohmann::json& object) {
-                  on_loop([this, pod = pod_of(object)]() mutable { reader_.put(std::move(pod)); });
-                },
+            .put = puts(pod_of),
             .gone = [this](const std::string& uid) { reader_.pod_gone(uid); }};
   }
 
   [[nodiscard]] Kind jobs() {
     return {.name = "jobs",
             .followed = {"/apis/batch/v1/jobs", std::string(kSubmittedOnly)},
-            .put =
-                [this](const nlohmann::json& object) {
-                  on_loop([this, job = batch_job_of(object)]() mutable {
-                    reader_.put(std::move(job));
-                  });
-                },
+            .put = puts(batch_job_of),
             .gone = [this](const std::string& uid) { reader_.job_gone(uid); }};
   }
 
@@ -127,12 +123,7 @@ class Serving {
   [[nodiscard]] Kind ended_pods() {
     return {.name = "pods that ended",
             .followed = {"/api/v1/pods", std::string(kSubmittedOnly) + std::string(kEndedOnly)},
-            .put =
-                [this](const nlohmann::json& object) {
-                  on_loop([this, pod = ended_pod_of(object)]() mutable {
-                    reader_.put(std::move(pod));
-                  });
-                },
+            .put = puts(ended_pod_of),
             .gone = [this](const std::string& uid) { reader_.ended_gone(uid); }};
   }
 

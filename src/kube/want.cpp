@@ -80,7 +80,7 @@ std::string name_of(std::string_view resource, int index) {
 }
 
 /// Whether gflow-device-plugin gives out the node's devices, which it lists before long, or did.
-bool has_plugin(const Node& node) { return amount_of(node.allocatable, "gflow/allocation") > 0; }
+bool has_plugin(const Node& node) { return amount_of(node.allocatable, kAllocationResource) > 0; }
 
 /// As many as the kubelet offers, all alike. Which they are is not known where they are to be
 /// listed.

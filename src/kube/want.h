@@ -27,6 +27,10 @@ inline constexpr std::array<GpuResource, 6> kGpuResources = {{{"nvidia.com/gpu",
                                                               {"intel.com/gpu", "intel"},
                                                               {"huawei.com/npu", "ascend"}}};
 
+/// Of which a container asks for one to be given all that gflow/allocation names; what offers it is
+/// gflow-device-plugin.
+constexpr std::string_view kAllocationResource = "gflow/allocation";
+
 /// What a pod asks the engine for. CPUs are counted in thousandths there: its unit of a CPU is
 /// whatever machines and jobs agree on. Errors: Usage, for a request that makes no sense, as the
 /// pod is to be told.

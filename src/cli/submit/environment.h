@@ -13,9 +13,6 @@ namespace gflow::cli {
 
 using Environment = std::vector<std::string>;  ///< "NAME=value"
 
-/// By which a job says the image of its container, in a cluster.
-constexpr std::string_view kImageVariable = "GFLOW_KUBE_IMAGE";
-
 /// This process's.
 [[nodiscard]] Environment own_environment();
 /// What `wanted` leaves of it. Variables gflow gave a job this process is part of are always left

@@ -19,6 +19,7 @@
 #include "cli/submit/values.h"
 #include "command/context.h"
 #include "command/wrap.h"
+#include "core/image_variable.h"
 #include "core/requests.h"
 #include "os/clock.h"
 #include "os/file.h"
