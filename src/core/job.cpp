@@ -115,6 +115,11 @@ bool is_active(const Job& job) {
 
 bool is_ended(const Job& job) { return std::holds_alternative<Ended>(job.state); }
 
+std::unexpected<Error> wrong_state(const Job& job, std::string_view wish) {
+  return fail(Code::WrongState,
+              tr_format("job {} is {}: {}", job.id.value, status_name(status_of(job)), wish));
+}
+
 const Attempt* attempt_of(const Job& job) {
   if (const auto* starting = std::get_if<Starting>(&job.state)) return &starting->attempt;
   if (const auto* running = std::get_if<Running>(&job.state)) return &running->attempt;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/memory.h"
+#include "base/result.h"
 #include "base/share.h"
 #include "base/time.h"
 #include "core/failure.h"
@@ -267,6 +268,8 @@ struct Job {
 [[nodiscard]] bool is_pending(const Job& job);  ///< Queued or Held
 [[nodiscard]] bool is_active(const Job& job);   ///< Starting or Running: holds resources
 [[nodiscard]] bool is_ended(const Job& job);
+/// What it cannot do, being as it is: "job 7 is Running: only a waiting job can be held".
+[[nodiscard]] std::unexpected<Error> wrong_state(const Job& job, std::string_view wish);
 /// The attempt that runs, or ran last; null if it never started.
 [[nodiscard]] const Attempt* attempt_of(const Job& job);
 /// GPUs it asks for, all nodes together, in parts of one: Share::kWholeParts.

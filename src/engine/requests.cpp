@@ -8,11 +8,6 @@
 namespace gflow::engine {
 namespace {
 
-std::unexpected<Error> wrong_state(const Job& job, std::string_view wish) {
-  return fail(Code::WrongState,
-              tr_format("job {} is {}: {}", job.id.value, status_name(status_of(job)), wish));
-}
-
 bool is_by_hand(const Job& job) { return !std::get<Running>(job.state).suspended_by.empty(); }
 
 /// Whether its processes can be suspended and resumed by hand.

@@ -241,29 +241,80 @@ Result<std::vector<JobId>> ClusterReader::numbers_of(const std::vector<std::stri
 }
 
 void ClusterReader::request(engine::Event event, Answer answer, Check check) {
-  const auto* cancel = std::get_if<engine::event::Cancel>(&event);
-  if (cancel == nullptr) return answer(not_here());
   auto checked = check ? check() : Result<void>{};
   if (!checked) return answer(std::unexpected(std::move(checked).error()));
-  auto objects = objects_of(*cancel);
-  if (!objects) return answer(std::unexpected(std::move(objects).error()));
-  writer_.remove(*std::move(objects),
-                 [jobs = cancel->jobs, answer = std::move(answer)](const Result<void>& done) {
-                   if (!done) return answer(std::unexpected(done.error()));
-                   answer(jobs);
-                 });
+  std::visit(
+      [this, &answer](const auto& known) {
+        if constexpr (requires { take(known, answer); }) {
+          take(known, answer);
+        } else {
+          answer(not_here());
+        }
+      },
+      event);
 }
 
 /// All of them before one is deleted.
-Result<std::vector<JobWriter::Old>> ClusterReader::objects_of(const engine::event::Cancel& cancel) {
+void ClusterReader::take(const engine::event::Cancel& cancel, const Answer& answer) {
   if (cancel.signal != 0) {
-    return fail(
+    return answer(fail(
         Code::Usage,
-        tr("pods are ended by Kubernetes, with SIGTERM and then SIGKILL: leave out --signal"));
+        tr("pods are ended by Kubernetes, with SIGTERM and then SIGKILL: leave out --signal")));
   }
   std::vector<JobWriter::Old> objects;
-  for (const JobId id : cancel.jobs) objects.push_back(GF_TRY(object_of(id)));
-  return objects;
+  for (const JobId id : cancel.jobs) {
+    auto object = object_of(id);
+    if (!object) return answer(std::unexpected(std::move(object).error()));
+    objects.push_back(*std::move(object));
+  }
+  writer_.remove(std::move(objects), [jobs = cancel.jobs, answer](const Result<void>& done) {
+    if (!done) return answer(std::unexpected(done.error()));
+    answer(jobs);
+  });
+}
+
+void ClusterReader::take(const engine::event::Hold& hold, const Answer& answer) {
+  suspend(hold.jobs, true, answer);
+}
+
+void ClusterReader::take(const engine::event::Release& release, const Answer& answer) {
+  if (!release.at) return suspend(release.jobs, false, answer);
+  answer(fail(Code::Usage,
+              tr("jobs of a cluster have no begin time: leave out --at, or release it then")));
+}
+
+/// All of them before one is written; they are shown so from now on.
+void ClusterReader::suspend(const std::vector<JobId>& ids, bool is_held, const Answer& answer) {
+  std::vector<JobWriter::Old> objects;
+  for (const JobId id : ids) {
+    auto object = suspendable(id, is_held);
+    if (!object) return answer(std::unexpected(std::move(object).error()));
+    objects.push_back(*std::move(object));
+  }
+  writer_.hold(
+      std::move(objects), is_held, [this, ids, answer](const Result<std::vector<BatchJob>>& jobs) {
+        if (!jobs) return answer(std::unexpected(jobs.error()));
+        for (const BatchJob& job : *jobs) {
+          const auto its = facts_.jobs.find(job.stand_in.uid);
+          if (its != facts_.jobs.end()) its->second = job;
+        }
+        after_draw_.emplace_back([ids, answer] { answer(ids); });
+        draw_soon({});
+      });
+}
+
+Result<JobWriter::Old> ClusterReader::suspendable(JobId id, bool is_held) const {
+  JobWriter::Old object = GF_TRY(object_of(id));
+  const Job& job = *picture_.state.find(id);
+  if (!facts_.jobs.contains(object.uid)) {
+    return fail(Code::WrongState,
+                tr_format("job {} is a pod that gbatch did not make, which Kubernetes cannot hold",
+                          id.value));
+  }
+  if (is_held && !is_pending(job)) return wrong_state(job, tr("only a waiting job can be held"));
+  const bool is_on_hold = facts_.jobs.at(object.uid).is_suspended;
+  if (!is_held && !is_on_hold) return wrong_state(job, tr("it is not on hold"));
+  return object;
 }
 
 /// Null where there is none.

@@ -86,8 +86,12 @@ class ClusterReader : public server::Service {
   void made(const Result<std::vector<BatchJob>>& jobs, const Answer& answer);
   [[nodiscard]] Result<std::vector<JobId>> numbers_of(const std::vector<std::string>& uids) const;
   [[nodiscard]] const std::string* uid_of(JobId id) const;
+  void take(const engine::event::Cancel& cancel, const Answer& answer);
+  void take(const engine::event::Hold& hold, const Answer& answer);
+  void take(const engine::event::Release& release, const Answer& answer);
+  void suspend(const std::vector<JobId>& ids, bool is_held, const Answer& answer);
   [[nodiscard]] Result<JobWriter::Old> object_of(JobId id) const;
-  [[nodiscard]] Result<std::vector<JobWriter::Old>> objects_of(const engine::event::Cancel& cancel);
+  [[nodiscard]] Result<JobWriter::Old> suspendable(JobId id, bool is_held) const;
 
   About about_;
   JobWriter& writer_;

@@ -26,18 +26,16 @@ constexpr std::string_view kHistory = tr_later(
 /// The first that fits.
 constexpr auto kElsewhere = std::to_array<Elsewhere>({
     {"POST", "/api/v1/jobs/cancel", ""},
+    {"POST", "/api/v1/jobs/hold", ""},
+    {"POST", "/api/v1/jobs/release", ""},
     {"POST",
      "/api/v1/jobs/check",
      tr_later("what a cluster would say of a job is known when it is submitted: 'gbatch --hold' "
               "submits one that does not start")},
     {"POST",
-     "/api/v1/jobs/release",
-     tr_later("a job on hold is released with 'kubectl patch job NAME -n NAMESPACE -p "
-              "{\"spec\":{\"suspend\":false}}'")},
-    {"POST",
      "/api/v1/jobs/",
      tr_later(
-         "pods are not held, suspended or sent signals: 'kubectl delete pod NAME -n NAMESPACE' "
+         "pods are not suspended or sent signals: 'kubectl delete pod NAME -n NAMESPACE' "
          "ends one, 'kubectl edit pod NAME -n NAMESPACE' changes one")},
     {"PATCH",
      "/api/v1/jobs",

@@ -72,6 +72,27 @@ Result<void> remove_all(Api& api, const std::vector<JobWriter::Old>& objects) {
   return {};
 }
 
+/// Of this very Job: another of its name is a conflict.
+Result<BatchJob> hold_one(Api& api, const JobWriter::Old& job, bool is_held) {
+  const Json patch = {{"metadata", {{"uid", job.uid}}}, {"spec", {{"suspend", is_held}}}};
+  const Answer answer = GF_TRY(api.ask({.method = "PATCH",
+                                        .path = job.path,
+                                        .body = patch.dump(),
+                                        .content_type = "application/merge-patch+json"}));
+  if (answer.is_ok()) return job_in(answer);
+  const char* doing = is_held ? "hold {}" : "release {}";
+  return std::unexpected(
+      error_of(answer, fmt::format(fmt::runtime(doing), job.path), kSubmitterRights));
+}
+
+Result<std::vector<BatchJob>> hold_all(Api& api,
+                                       const std::vector<JobWriter::Old>& objects,
+                                       bool is_held) {
+  std::vector<BatchJob> jobs;
+  for (const JobWriter::Old& one : objects) jobs.push_back(GF_TRY(hold_one(api, one, is_held)));
+  return jobs;
+}
+
 }  // namespace
 
 void JobWriter::make(std::vector<New> jobs, Made then) {
@@ -83,6 +104,12 @@ void JobWriter::make(std::vector<New> jobs, Made then) {
 void JobWriter::remove(std::vector<Old> objects, Done then) {
   workers_.urgent([this, objects = std::move(objects), then = std::move(then)](Api& api) {
     boost::asio::post(io_, [then, done = remove_all(api, objects)] { then(done); });
+  });
+}
+
+void JobWriter::hold(std::vector<Old> objects, bool is_held, Made then) {
+  workers_.urgent([this, objects = std::move(objects), is_held, then = std::move(then)](Api& api) {
+    boost::asio::post(io_, [then, jobs = hold_all(api, objects, is_held)] { then(jobs); });
   });
 }
 

@@ -12,7 +12,7 @@
 
 namespace gflow::kube {
 
-/// Makes Jobs and takes them away, with the rights of who runs this, on a thread of its own; what
+/// Makes Jobs, holds them and takes them away, with the rights of who runs this, on a thread of its own; what
 /// became of it is told on the loop. What is told is not to outlive who asked: let go of this
 /// first.
 class JobWriter {
@@ -26,7 +26,7 @@ class JobWriter {
     std::string submission;  ///< what it is known again by
     std::string document;
   };
-  using Made = std::function<void(Result<std::vector<BatchJob>>)>;
+  using Made = std::function<void(const Result<std::vector<BatchJob>>&)>;
   /// One that is there already, of the same submission, was made by an earlier try. Errors:
   /// KeyReused where it is of another one; as the API server has it. Those before it are made then.
   void make(std::vector<New> jobs, Made then);
@@ -35,9 +35,13 @@ class JobWriter {
     std::string path;  ///< of the object
     std::string uid;
   };
-  using Done = std::function<void(Result<void>)>;
+  using Done = std::function<void(const Result<void>&)>;
   /// With their pods, as long as these take to end. One that is gone is no error.
   void remove(std::vector<Old> objects, Done then);
+  /// Jobs that are not to start, or are to start after all, as they are then. Of one that has a
+  /// pod the Job controller takes it away. Errors: as the API server has it, those before it are
+  /// done then.
+  void hold(std::vector<Old> objects, bool is_held, Made then);
 
  private:
   boost::asio::io_context& io_;

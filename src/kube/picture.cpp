@@ -172,7 +172,7 @@ class PictureMaker {
       // What it has there is missing from its node.
       if (!pod.node.empty()) job.spec.request = {};
     }
-    if (of_job != nullptr && of_job->pod == nullptr && of_job->job->is_suspended) {
+    if (of_job != nullptr && pod.node.empty() && of_job->job->is_suspended) {
       job.state = Held{};
     }
     job.spec.name = pod.name;

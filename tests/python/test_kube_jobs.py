@@ -97,7 +97,23 @@ def test_where_the_image_is_from(kube, submitter):
 def test_one_on_hold_does_not_start(kube, submitter):
     submit(submitter, "--image", IMAGE, "--hold", "--name", "held", "true")
     assert only_job(kube)["spec"]["suspend"] and submitter.queue()["default/held"]["status"] == "Hold"
-    assert "kubectl patch job" in submitter.run("gjob", "release", "held", ok=False).stderr
+
+
+def test_waiting_ones_are_held_and_released(kube, submitter):
+    numbers = [submit(submitter, "--image", IMAGE, "--name", name, "true") for name in "ab"]
+    assert submitter.says("gjob", "hold", "a", "b") == "".join(f"Job {number} put on hold.\n" for number in numbers)
+    assert [one["status"] for one in submitter.queue().values()] == ["Hold", "Hold"]
+    assert "no begin time" in submitter.run("gjob", "release", "--at", "2h", "a", ok=False).stderr
+    submitter.says("gjob", "release", "a")
+    assert {name: one["status"] for name, one in submitter.queue().items()} == {"default/a": "Queued", "default/b": "Hold"}
+    assert "it is not on hold" in submitter.run("gjob", "release", "a", ok=False).stderr
+    assert [job["spec"]["suspend"] for name, job in sorted(jobs_of(kube).items())] == [False, True]
+
+
+def test_what_cannot_be_held_says_why(kube, submitter):
+    kube.make({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "alone", "namespace": "default"},
+               "spec": {"schedulerName": "gflow", "containers": [{"name": "main", "image": "none"}]}})
+    assert "gbatch did not make" in submitter.run("gjob", "hold", "alone", ok=False).stderr
 
 
 def test_a_pod_that_would_come_again_is_not_cancelled(kube, submitter):
@@ -193,6 +209,7 @@ def test_it_has_one_number_and_is_followed_and_cancelled(kube, runs):
     assert follow.stdout.readline() == "begun\n"
     shown = runs.queue()["default/long"]
     assert (shown["id"], shown["status"], shown["node"]) == (number, "Running", "node")
+    assert "only a waiting job can be held" in runs.run("gjob", "hold", "long", ok=False).stderr
     runs.says("gcancel", "long")
     assert follow.wait(PATIENCE) == 0
     until(kube, lambda jobs: not jobs, kind="Job")
@@ -205,3 +222,18 @@ def test_a_time_limit_and_the_wait_of_its_submission(kube, runs):
     late = submit(runs, "--image", "host", "--cpus", "0", "--time", "0:01", "--grace", "0", "--name", "late", "sleep", "600")
     assert runs.run("gjob", "wait", str(late), ok=False).returncode != 0
     assert runs.queue("-a")["default/late"]["status"] == "Timeout"
+
+
+def test_one_released_runs(kube, runs):
+    number = submit(runs, "--image", "host", "--cpus", "0", "--hold", "true")
+    runs.says("gjob", "release", str(number))
+    runs.says("gjob", "wait", str(number))
+
+
+def test_one_whose_pod_waits_is_held(kube, runs):
+    submit(runs, "--image", "host", "--cpus", "0", "--gpus", "1", "--name", "much", "true")
+    until(kube, lambda pods: pods)
+    runs.says("gjob", "hold", "much")
+    assert runs.queue()["default/much"]["status"] == "Hold"
+    until(kube, lambda pods: not pods)
+    assert runs.queue()["default/much"]["status"] == "Hold"
