@@ -3,7 +3,8 @@
 """Messages and their translations: po/LANGUAGE.po against the sources.
 
 Usage: translations.py check    fail on a message that a catalogue lacks, has no translation of or has only a
-                                fuzzy one of, and on a translation with other placeholders than its message
+                                fuzzy one of, on a translation with other placeholders than its message, and on
+                                a word that the catalogue says is not used, in it or in a document of its language
        translations.py update   bring the messages of the sources into the catalogues, as msgmerge does
 
 A message is what tr(), tr_format(), tr_count() and tr_later() are given, and the texts of the tables of constants
@@ -110,6 +111,19 @@ def complaints(catalogue: pathlib.Path, template: pathlib.Path) -> Iterator[str]
                     yield f"{name}: other placeholders: {english[-1]!r} and {text!r}"
 
 
+def unused_words(catalogue: pathlib.Path) -> Iterator[str]:
+    """Where a word stands that the glossary of a catalogue has another one for."""
+    glossary = re.search(r"^# Not used: (.*)$", catalogue.read_text(), re.MULTILINE)
+    words = glossary[1].split(", ") if glossary else []
+    document = f"*.{catalogue.stem.replace('_', '-')}.md"
+    documents = [path for folder in ("", "docs/", "packaging/**/") for path in sorted(ROOT.glob(folder + document))]
+    for path in [catalogue, *documents]:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for word in words:
+                if word in line and not line.startswith("#"):
+                    yield f"{path.relative_to(ROOT)}:{number}: {word} is not used, see the glossary of po/{catalogue.name}"
+
+
 def main(command: str) -> int:
     """The exit code."""
     catalogues = sorted(ROOT.glob("po/*.po"))
@@ -124,7 +138,7 @@ def main(command: str) -> int:
                 subprocess.run(["msgattrib", "--no-obsolete", "--no-wrap", "--sort-by-file", "--add-location=file",
                                 "-o", str(catalogue), str(catalogue)], check=True)
             return 0
-        found = [line for catalogue in catalogues for line in complaints(catalogue, template)]
+        found = [line for catalogue in catalogues for line in [*complaints(catalogue, template), *unused_words(catalogue)]]
     print(*found, sep="\n", end="\n" if found else "")
     if found:
         print("./dev translate brings new messages into po/; then translate them there")
