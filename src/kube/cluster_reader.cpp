@@ -192,9 +192,9 @@ Result<std::vector<JobWriter::New>> ClusterReader::jobs_of(api::SubmitRequest re
   std::vector<JobWriter::New> jobs;
   for (const api::SubmitRequest::Item& item : request.items) {
     if (item.tasks) {
-      return fail(
-          Code::Usage,
-          tr("a cluster has no arrays of jobs yet: submit a sweep, such as --param i=1:10"));
+      return fail(Code::Usage,
+                  tr("the ids of a cluster's jobs are not one behind the other: submit each task "
+                     "of an array as an item of its own, as gbatch does"));
     }
     if (!item.depends_on_siblings.empty()) {
       return fail(Code::Usage, tr("jobs of a cluster do not wait for each other"));

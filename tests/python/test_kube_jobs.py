@@ -78,7 +78,7 @@ def test_a_script_becomes_a_job(kube, submitter, tmp_path):
 
 @pytest.mark.parametrize(("words", "instead"), [
     (("--depends-on", "7"), "gjob wait JOB && gbatch"), (("--begin", "2h"), "CronJob"), (("--priority", "50"), "PriorityClasses"),
-    (("--preemptible",), "--requeue"), (("--gpus", "-1"), "ask for some"), (("--nodes", "2"), "gang"), (("--array", "1-3"), "--param"),
+    (("--preemptible",), "--requeue"), (("--gpus", "-1"), "ask for some"), (("--nodes", "2"), "gang"), (("--array", "1-3%2"), "--max-concurrent"), (("--array", "1-10001"), "more than 10000"),
     (("--conda-env", "base"), "image"), (("--launch", "ddp"), "torchrun"), (("--chdir", "here"), "absolute path in the container"),
 ])
 def test_what_cannot_be_is_refused_with_what_can(kube, submitter, words, instead):
@@ -99,9 +99,21 @@ def test_one_on_hold_does_not_start(kube, submitter):
     assert only_job(kube)["spec"]["suspend"] and submitter.queue()["default/held"]["status"] == "Hold"
 
 
+def test_a_task_of_an_array_is_a_job(kube, submitter):
+    said = submitter.says("gbatch", "--image", IMAGE, "--name", "sweep", "--array", "2,4-5", "--gpus", "1", "train")
+    numbers = [int(number) for number in re.findall(r"Submitted batch job (\d+)\n", said)]
+    shown = submitter.queue()
+    assert [shown[f"default/sweep_{task}"]["id"] for task in (2, 4, 5)] == numbers
+    told = [{one["name"]: one["value"] for one in job["spec"]["template"]["spec"]["containers"][0]["env"]} for job in jobs_of(kube).values()]
+    assert {env["GFLOW_JOB_NAME"]: env["GFLOW_ARRAY_TASK_ID"] for env in told} == {f"sweep_{task}": str(task) for task in (2, 4, 5)}
+    assert {(env["GFLOW_ARRAY_TASK_COUNT"], env["GFLOW_ARRAY_TASK_MIN"], env["GFLOW_ARRAY_TASK_MAX"]) for env in told} == {("3", "2", "5")}
+    [group] = {one["spec"]["group"] for one in shown.values()}
+    submitter.says("gcancel", "--group", group)
+
+
 def test_waiting_ones_are_held_and_released(kube, submitter):
     numbers = [submit(submitter, "--image", IMAGE, "--name", name, "true") for name in "ab"]
-    assert submitter.says("gjob", "hold", "a", "b") == "".join(f"Job {number} put on hold.\n" for number in numbers)
+    assert sorted(submitter.says("gjob", "hold", "a", "b").splitlines()) == [f"Job {number} put on hold." for number in sorted(numbers)]
     assert [one["status"] for one in submitter.queue().values()] == ["Hold", "Hold"]
     assert "no begin time" in submitter.run("gjob", "release", "--at", "2h", "a", ok=False).stderr
     submitter.says("gjob", "release", "a")

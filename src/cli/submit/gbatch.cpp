@@ -219,6 +219,7 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
     context.note(tr("there are no partitions; --partition is ignored"));
   api::SubmitRequest request;
   request.items = expand(spec, payload, sweep, "group-" + os::random_hex(4));
+  if (context.is_cluster()) request.items = GF_TRY(tasks_apart(request.items));
   for (const api::SubmitRequest::Item& item : request.items) {
     const std::string& name = item.spec.name;
     if (name.empty()) continue;

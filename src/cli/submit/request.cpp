@@ -15,6 +15,7 @@
 #include "core/job_description.h"
 #include "core/request_text.h"
 #include "core/requests.h"
+#include "core/task_payload.h"
 
 namespace gflow::cli {
 
@@ -198,6 +199,29 @@ std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
     if (is_one) item.spec.max_concurrent = 0;
   }
   return items;
+}
+
+Result<std::vector<api::SubmitRequest::Item>> tasks_apart(
+    const std::vector<api::SubmitRequest::Item>& items) {
+  constexpr std::size_t kMost = 10'000;  // an object each
+  std::vector<api::SubmitRequest::Item> apart;
+  for (const api::SubmitRequest::Item& item : items) {
+    if (!item.tasks) return items;
+    if (apart.size() + item.count() > kMost) {
+      return fail(Code::Usage,
+                  tr_format("--array: more than {} tasks at once, in a cluster", kMost));
+    }
+    for (std::uint64_t i = 0; i < item.count(); ++i) {
+      const std::uint64_t number = item.tasks->number(i);
+      const bool is_first = apart.empty();
+      api::SubmitRequest::Item& one = apart.emplace_back(item);
+      one.tasks.reset();
+      one.spec.name = task_name(item.spec.name, number);
+      one.payload = complete(is_first ? &item.payload : nullptr, task_payload(number));
+      if (!is_first) one.like = 0;
+    }
+  }
+  return apart;
 }
 
 namespace {

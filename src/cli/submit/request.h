@@ -40,6 +40,10 @@ struct Sweep {
                                                            const Payload& payload,
                                                            const Sweep& sweep,
                                                            const std::string& group);
+/// The same jobs, a task of an array an item of its own: for where ids are not one behind the
+/// other. Errors: Usage, of more than a cluster takes.
+[[nodiscard]] Result<std::vector<api::SubmitRequest::Item>> tasks_apart(
+    const std::vector<api::SubmitRequest::Item>& items);
 
 enum class Terms { Left, Shown };
 /// What a dry run is asked of.

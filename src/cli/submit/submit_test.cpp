@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -377,6 +378,31 @@ TEST(DryRun, AnArrayIsALineAndASweepIsListed) {
   const std::string many = shown({}, 100, "");
   EXPECT_EQ(std::ranges::count(many, '\n'), 22);
   EXPECT_TRUE(many.ends_with("  [20] t 20 (GPUs: 0, time limit: none)\n  ... 80 more\n")) << many;
+}
+
+TEST(TasksApart, HaveEachTaskForItself) {
+  JobSpec spec;
+  spec.name = "exp";
+  Payload payload;
+  payload.argv = {"train"};
+  payload.environment = {"A=1"};
+  const auto tasks = tasks_apart(expand(spec, payload, {{3, 5, 6}, {{}}, ""}, "group-1"));
+  ASSERT_TRUE(tasks && tasks->size() == 3U);
+  EXPECT_EQ(tasks->at(0).spec.name, "exp_3");
+  EXPECT_EQ(tasks->at(2).spec.name, "exp_6");
+  EXPECT_EQ(tasks->at(2).spec.group, "group-1");
+  EXPECT_FALSE(tasks->at(1).tasks);
+  EXPECT_EQ(tasks->at(0).payload.argv, payload.argv);
+  EXPECT_EQ(join(tasks->at(0).payload.environment, " "),
+            "A=1 GFLOW_ARRAY_TASK_COUNT=3 GFLOW_ARRAY_TASK_MIN=3 GFLOW_ARRAY_TASK_MAX=6 "
+            "GFLOW_ARRAY_TASK_ID=3");
+  EXPECT_EQ(tasks->at(1).like, 0U);
+  EXPECT_EQ(join(tasks->at(1).payload.environment, " "), "GFLOW_ARRAY_TASK_ID=5");
+  const auto points = expand(spec, payload, {{}, {{{"lr", "1"}}, {{"lr", "2"}}}, ""}, "g");
+  EXPECT_EQ(tasks_apart(points)->size(), 2U);
+  std::vector<std::uint64_t> many(10'001);
+  std::iota(many.begin(), many.end(), 1U);
+  EXPECT_FALSE(tasks_apart(expand(spec, payload, {many, {{}}, ""}, "g")));
 }
 
 TEST(Expand, MakesAJobForEachTaskAndPoint) {
