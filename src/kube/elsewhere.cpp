@@ -34,9 +34,8 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
               "submits one that does not start")},
     {"POST",
      "/api/v1/jobs/",
-     tr_later(
-         "pods are not suspended or sent signals: 'kubectl delete pod NAME -n NAMESPACE' "
-         "ends one, 'kubectl edit pod NAME -n NAMESPACE' changes one")},
+     tr_later("pods are not suspended or sent signals: 'kubectl delete pod NAME -n NAMESPACE' "
+              "ends one, 'kubectl edit pod NAME -n NAMESPACE' changes one")},
     {"PATCH",
      "/api/v1/jobs",
      tr_later("a pod is changed with 'kubectl edit pod NAME -n NAMESPACE', as far as Kubernetes "

@@ -12,9 +12,9 @@
 
 namespace gflow::kube {
 
-/// Makes Jobs, holds them and takes them away, with the rights of who runs this, on a thread of its own; what
-/// became of it is told on the loop. What is told is not to outlive who asked: let go of this
-/// first.
+/// Makes Jobs, holds them and takes them away, with the rights of who runs this, on a thread of its
+/// own; what became of it is told on the loop. What is told is not to outlive who asked: let go of
+/// this first.
 class JobWriter {
  public:
   JobWriter(boost::asio::io_context& io, const Access& access, Credentials& credentials)

@@ -55,6 +55,16 @@ Match match_of(const nlohmann::json& written) {
   return match;
 }
 
+Term node_term_of(const nlohmann::json& written) {
+  Term term;
+  for (const nlohmann::json& one : part(written, "matchExpressions")) term.push_back(match_of(one));
+  for (const nlohmann::json& one : part(written, "matchFields")) {
+    term.push_back(match_of(one));
+    term.back().is_field = true;
+  }
+  return term;
+}
+
 void put_in_order(Term& term) {
   std::ranges::sort(term);
   term.erase(std::ranges::unique(term).begin(), term.end());

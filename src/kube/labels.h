@@ -35,5 +35,7 @@ using Selector = std::optional<Term>;
 void put_in_order(Term& term);
 /// matchExpressions or matchFields.
 [[nodiscard]] Match match_of(const nlohmann::json& written);
+/// One of nodes: both.
+[[nodiscard]] Term node_term_of(const nlohmann::json& written);
 
 }  // namespace gflow::kube

@@ -47,16 +47,6 @@ void raise(Amounts& to, const Amounts& others) {
   for (const auto& [name, amount] : others) to[name] = std::max(to[name], amount);
 }
 
-Term term_of(const Json& written) {
-  Term term;
-  for (const Json& one : part(written, "matchExpressions")) term.push_back(match_of(one));
-  for (const Json& one : part(written, "matchFields")) {
-    term.push_back(match_of(one));
-    term.back().is_field = true;
-  }
-  return term;
-}
-
 Wishes wishes_of(const Json& spec) {
   Wishes wishes;
   wishes.node_selector = words(spec, "nodeSelector");
@@ -65,7 +55,7 @@ Wishes wishes_of(const Json& spec) {
   if (required.is_object()) {
     wishes.affinity.emplace();
     for (const Json& term : part(required, "nodeSelectorTerms")) {
-      wishes.affinity->push_back(term_of(term));
+      wishes.affinity->push_back(node_term_of(term));
     }
   }
   for (const Json& one : part(spec, "tolerations")) {
@@ -91,15 +81,23 @@ std::vector<HostPort> ports_of(const Json& spec) {
   return ports;
 }
 
+std::vector<PodClaim> claims_of(const Json& spec, const std::string& pod) {
+  std::vector<PodClaim> claims;
+  for (const Json& volume : part(spec, "volumes")) {
+    const std::string name = text(part(volume, "persistentVolumeClaim"), "claimName");
+    if (!name.empty()) claims.push_back({name, false});
+    if (!part(volume, "ephemeral").is_null()) {
+      claims.push_back({pod + "-" + text(volume, "name"), true});
+    }
+  }
+  std::ranges::sort(claims);
+  claims.erase(std::ranges::unique(claims).begin(), claims.end());
+  return claims;
+}
+
 /// Hard wishes that nobody here judges: a pod with one is not placed, as it could be placed wrong.
 std::vector<std::string> unjudged_of(const Json& spec) {
   std::vector<std::string> found;
-  for (const Json& volume : part(spec, "volumes")) {
-    const bool has_claim = volume.contains("persistentVolumeClaim") || volume.contains("ephemeral");
-    if (!has_claim) continue;
-    found.emplace_back("volumes with a PersistentVolumeClaim");
-    break;
-  }
   if (!part(spec, "resourceClaims").empty()) found.emplace_back("resourceClaims");
   return found;
 }
@@ -215,6 +213,7 @@ Pod pod_of(const Json& object) {
   pod.wishes = wishes_of(spec);
   pod.rules = neighbour_rules_of(spec, pod.name_space, pod.labels);
   pod.ports = ports_of(spec);
+  pod.claims = claims_of(spec, pod.name);
   pod.gang = gang_of(object, pod.mistake);
   pod.unjudged = unjudged_of(spec);
   const Json& status = part(object, "status");

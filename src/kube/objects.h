@@ -71,6 +71,14 @@ struct Wishes {
   friend auto operator<=>(const Wishes&, const Wishes&) = default;
 };
 
+/// A PersistentVolumeClaim that a pod uses.
+struct PodClaim {
+  std::string name;
+  bool is_own = false;  ///< made for the pod, and going with it (an ephemeral volume)
+
+  friend auto operator<=>(const PodClaim&, const PodClaim&) = default;
+};
+
 struct Pod {
   std::string uid;
   std::string name_space;
@@ -94,6 +102,7 @@ struct Pod {
   Wishes wishes;
   NeighbourRules rules;
   std::vector<HostPort> ports;
+  std::vector<PodClaim> claims;       ///< in order, each once
   std::optional<GangWish> gang;       ///< with whom it starts
   std::vector<std::string> unjudged;  ///< what it asks for that is not judged here
   std::string mistake;                ///< what of it cannot be read; "" if all can

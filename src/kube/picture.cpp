@@ -301,6 +301,7 @@ class PictureMaker {
 
 Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision) {
   Scheduler scheduler(facts.scheduler, {});
+  scheduler.volumes().ignore();  // they are not read
   scheduler.limit(facts.quota);
   for (const auto& [uid, node] : facts.nodes) scheduler.put(node);
   // A PodGroup is not read, and would say how many of its pods start together: all there are.

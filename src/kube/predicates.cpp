@@ -20,7 +20,6 @@ bool has_labels(const Node& node, const Words& selector) {
   });
 }
 
-/// One without conditions is met by none.
 bool meets(const Node& node, const Term& term) {
   return !term.empty() &&
          std::ranges::all_of(term, [&node](const Match& match) { return matches(match, node); });
@@ -42,6 +41,10 @@ bool matches(const Match& match, const Node& node) {
   return matches(match, node.labels);
 }
 
+bool meets_any(const Node& node, const std::vector<Term>& terms) {
+  return std::ranges::any_of(terms, [&node](const Term& term) { return meets(node, term); });
+}
+
 bool is_tolerated(const Node& node, const std::vector<Toleration>& tolerations) {
   return std::ranges::none_of(node.taints, [&tolerations](const Taint& taint) {
     return keeps_away(taint) && !tolerates(tolerations, taint);
@@ -50,9 +53,7 @@ bool is_tolerated(const Node& node, const std::vector<Toleration>& tolerations) 
 
 bool is_asked_for(const Node& node, const Wishes& wishes) {
   return has_labels(node, wishes.node_selector) &&
-         (!wishes.affinity || std::ranges::any_of(*wishes.affinity, [&node](const Term& term) {
-           return meets(node, term);
-         }));
+         (!wishes.affinity || meets_any(node, *wishes.affinity));
 }
 
 std::string refusal_of(const Node& node, const Wishes& wishes) {

@@ -12,6 +12,8 @@ namespace gflow::kube {
 
 [[nodiscard]] bool tolerates(const std::vector<Toleration>& tolerations, const Taint& taint);
 [[nodiscard]] bool matches(const Match& match, const Node& node);
+/// Whether one of the terms holds; one without conditions is met by none.
+[[nodiscard]] bool meets_any(const Node& node, const std::vector<Term>& terms);
 
 /// Whether none of its taints keeps a pod with these tolerations away.
 [[nodiscard]] bool is_tolerated(const Node& node, const std::vector<Toleration>& tolerations);

@@ -96,6 +96,7 @@ void Scheduler::put(Pod pod) {
   if (!is_new) return update(entry, std::move(pod));
   entry.pod = std::move(pod);
   neighbours_.know(entry.pod);
+  if (!entry.pod.claims.empty()) claimants_.insert(entry.pod.uid);
   if (has_begun_) return admit(entry);
   const auto& gang = entry.pod.gang;
   if (is_mine(entry.pod) && gang && gang->name.source != GangSource::Pods) {
@@ -109,6 +110,7 @@ void Scheduler::admit(PodEntry& entry) {
   entry.role = Role::Ignored;
   entry.trouble.clear();
   entry.is_stale = false;
+  entry.claims.clear();
   if (!pod.node.empty()) {
     entry.role = Role::Foreign;
     place(entry, pod.node, pod.allocation);
@@ -170,6 +172,7 @@ void Scheduler::pod_gone(const std::string& uid) {
   if (at == pods_.end()) return;
   leave(at->second);
   neighbours_.forget(at->second.pod);
+  claimants_.erase(uid);
   pods_.erase(at);
 }
 
@@ -204,6 +207,8 @@ void Scheduler::place(PodEntry& entry, const std::string& node, const std::strin
   entry.given = given;
   on_node_[node].insert(entry.pod.uid);
   neighbours_.add(entry.pod, node);
+  volumes_.use(entry.pod);
+  volumes_.reserve(entry.pod, entry.claims);
   touch(node);
 }
 
@@ -211,6 +216,7 @@ void Scheduler::unplace(PodEntry& entry) {
   if (entry.node.empty()) return;
   touch(entry.node);
   neighbours_.remove(entry.pod, entry.node);
+  volumes_.release(entry.pod);
   const auto at = on_node_.find(entry.node);
   at->second.erase(entry.pod.uid);
   if (at->second.empty()) on_node_.erase(at);
@@ -404,8 +410,11 @@ void Scheduler::take(const engine::effect::Launch& launch) {
     revoked_.push_back({order.job, order.attempt});
     return;
   }
+  auto claims = volumes_.plan(entry.pod, node->second.node);
+  if (!claims) return refuse_storage(entry);
   drop_class(entry);
   entry.role = Role::Launched;
+  entry.claims = *std::move(claims);
   if (entry.gang) launched_gangs_.insert(entry.gang->name);
   ChosenDevices chosen{order.node, {}};
   for (const DeviceGrant& grant : order.devices) {
@@ -418,7 +427,17 @@ void Scheduler::take(const engine::effect::Launch& launch) {
   count_extras(node->second);
   const Pod& pod = entry.pod;
   const MonoTime seen = entry.seen.value_or(now_.mono);
-  decided_.binds.push_back({pod.uid, pod.name_space, pod.name, entry.node, entry.given, seen});
+  decided_.binds.push_back(
+      {pod.uid, pod.name_space, pod.name, entry.node, entry.given, seen, entry.claims});
+}
+
+/// Another pod of this pass has what it would have, or its claims only have one volume together: it
+/// is asked for again when volumes are others.
+void Scheduler::refuse_storage(PodEntry& entry) {
+  leave(entry);
+  join_gang(entry);
+  entry.role = Role::Refused;
+  entry.trouble = kNoVolumes;
 }
 
 void Scheduler::limit(engine::GpuQuota quota) {

@@ -15,6 +15,7 @@
 #include "kube/gang.h"
 #include "kube/neighbours.h"
 #include "kube/objects.h"
+#include "kube/volumes.h"
 #include "kube/want.h"
 
 namespace gflow::kube {
@@ -25,8 +26,9 @@ struct Bind {
   std::string name_space;
   std::string name;
   std::string node;
-  std::string allocation;  ///< for its annotation; "" if it has no GPU
-  MonoTime seen{};         ///< when it could be decided on for the first time
+  std::string allocation;           ///< for its annotation; "" if it has no GPU
+  MonoTime seen{};                  ///< when it could be decided on for the first time
+  std::vector<ClaimStep> claims{};  ///< that are to be bound before it
 };
 
 /// A pod that has to make room.
@@ -94,6 +96,8 @@ class Scheduler {
   /// All namespaces were told. Pods that go by labels of namespaces wait until then.
   void know_name_spaces() { neighbours_.know_name_spaces(); }
   [[nodiscard]] bool knows_name_spaces() const { return neighbours_.knows_name_spaces(); }
+  /// What pods with PersistentVolumeClaims go by; until all were told these wait.
+  [[nodiscard]] Volumes& volumes() { return volumes_; }
 
   /// Once, when all there is was told: pods that are bound are taken as they say they are.
   void begin(Now now);
@@ -150,17 +154,19 @@ class Scheduler {
     Amounts extras;
     std::vector<HostPort> ports;
     Bonds bonds;
+    Storage storage;
     std::size_t waiting = 0;  ///< pods of it that are not on a node
   };
-  using ClassKey = std::tuple<Wishes, Amounts, std::vector<HostPort>, Bonds>;
+  using ClassKey = std::tuple<Wishes, Amounts, std::vector<HostPort>, Bonds, Storage>;
   struct PodEntry {
     Pod pod;
     Role role = Role::Ignored;
-    JobId job{};                  ///< of Queued, Launched and Bound
-    std::string node;             ///< of Launched, Bound and Foreign
-    std::string given;            ///< gflow/allocation of these, whatever it says later
-    Class* pods_class = nullptr;  ///< of those not on a node
-    bool is_stale = false;        ///< Launched, and not as it was decided on any more
+    JobId job{};                      ///< of Queued, Launched and Bound
+    std::string node;                 ///< of Launched, Bound and Foreign
+    std::string given;                ///< gflow/allocation of these, whatever it says later
+    std::vector<ClaimStep> claims{};  ///< of Launched
+    Class* pods_class = nullptr;      ///< of those not on a node
+    bool is_stale = false;            ///< Launched, and not as it was decided on any more
     std::optional<gflow::Request> request{};
     std::optional<GangWish> gang{};  ///< of those that are counted there
     std::string trouble;             ///< why the engine is not asked, or what it refused
@@ -187,6 +193,7 @@ class Scheduler {
   // scheduler.cpp
   void step(const engine::Event& event);
   void take(const engine::effect::Launch& launch);
+  void refuse_storage(PodEntry& entry);
   void see(const engine::effect::Save& save);
   void lose(JobId id);
   void admit(PodEntry& entry);
@@ -221,6 +228,7 @@ class Scheduler {
   void sort_again();
   void tell_classes();
   void judge_again();
+  void note_storage();
   // scheduler_evict.cpp
   void take(const engine::effect::StopAttempt& stop);
   void drop_needless_evictions();
@@ -292,6 +300,8 @@ class Scheduler {
   std::set<std::string> dirty_;     ///< nodes to be looked at
   std::set<std::string> rejudged_;  ///< nodes of which only who is admitted may be another
   Neighbours neighbours_{rejudged_};
+  Volumes volumes_;
+  std::set<std::string> claimants_;                 ///< uids of pods with claims
   std::map<std::string, std::string> name_spaces_;  ///< their names by uid
   std::set<std::string> relabelled_;                ///< uids of pods whose class may be another
   std::set<std::string> reclassed_;    ///< and of those of which the engine may know another class

@@ -15,13 +15,14 @@ constexpr std::size_t kMostClasses = 4096;  // kept though no pod of them waits
 }  // namespace
 
 Scheduler::Class& Scheduler::class_of(const Pod& pod) {
-  ClassKey key{pod.wishes, extras_of(pod), pod.ports, neighbours_.bonds_of(pod)};
+  ClassKey key{
+      pod.wishes, extras_of(pod), pod.ports, neighbours_.bonds_of(pod), volumes_.storage_of(pod)};
   if (const auto at = classes_.find(key); at != classes_.end()) return at->second;
   if (classes_.size() >= kMostClasses) {
     std::erase_if(classes_, [](const auto& one) { return one.second.waiting == 0; });
   }
-  const auto& [wishes, extras, ports, bonds] = key;
-  Class made{next_class_++, wishes, extras, ports, bonds};
+  const auto& [wishes, extras, ports, bonds, storage] = key;
+  Class made{next_class_++, wishes, extras, ports, bonds, storage};
   return classes_.emplace(std::move(key), std::move(made)).first->second;
 }
 
@@ -48,8 +49,17 @@ void Scheduler::drop_class(PodEntry& entry) {
   if (--its.waiting == 0) neighbours_.unwatch(its.id);
 }
 
-/// Pods that wait and are not what they were to their neighbours.
+void Scheduler::note_storage() {
+  if (!volumes_.take_news()) return;
+  for (const std::string& uid : claimants_) {
+    relabelled_.insert(uid);
+    if (pods_.at(uid).role == Role::Refused) new_.push_back(uid);
+  }
+}
+
+/// Pods that wait and are not what they were to their neighbours, or have other volumes.
 void Scheduler::sort_again() {
+  note_storage();
   if (neighbours_.take_news()) {
     for (const auto& [uid, entry] : pods_) {
       if (entry.pods_class != nullptr) relabelled_.insert(uid);

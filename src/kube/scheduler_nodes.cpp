@@ -82,6 +82,7 @@ std::string Scheduler::lacks(const NodeEntry& node, const Class& pods) const {
     if (!std::ranges::any_of(node.ports_used, taken)) continue;
     return "node(s) didn't have free ports for the requested pod ports";
   }
+  if (std::string refusal = refusal_of(node.node, pods.storage); !refusal.empty()) return refusal;
   return pods.bonds.empty() ? "" : neighbours_.refusal(pods.id, node.node);
 }
 

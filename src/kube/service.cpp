@@ -40,7 +40,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kTellAtMost = 200ms;  // how often reasons are looked at anew
 constexpr auto kTellAgain = 1s;
-constexpr int kKinds = 4;  ///< of objects that are followed whatever pods say
+constexpr int kKinds = 5;  ///< of objects that are waited for whatever pods say
+constexpr int kStorageKinds = 3;
 
 engine::Policy policy_of(const Options& options) {
   engine::Policy policy;
@@ -166,6 +167,7 @@ class Service {
       });
     };
     follow({"/api/v1/namespaces", "", 500}, name_spaces());
+    follow_storage();
     follow({fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
             "&fieldSelector=metadata.name%3D" + limits_name(),
             1},
@@ -196,6 +198,44 @@ class Service {
       });
     };
     return made;
+  }
+
+  /// Nor for what has to do with storage.
+  void follow_storage() {
+    const auto follow_kind = [this](const char* path, auto read, auto gone) {
+      Listener made = listener(Watched::Storage, gone);
+      made.put = [this, read](const nlohmann::json& object) {
+        inbox_.post([this, one = read(object)] { scheduler_.volumes().put(one); });
+      };
+      made.synced = [this] {
+        inbox_.post([this] {
+          if (++synced_storage_ < kStorageKinds) return;
+          scheduler_.volumes().know();
+          pass_storage();
+        });
+      };
+      made.trouble = [this](const std::string& what) {
+        inbox_.post([this, what] {
+          const bool is_known = scheduler_.volumes().is_known();
+          log_.warn_again(is_known ? what : what + "; pods with a PersistentVolumeClaim wait");
+          pass_storage();
+        });
+      };
+      follow({path, "", 500}, std::move(made));
+    };
+    follow_kind("/api/v1/persistentvolumeclaims",
+                volume_claim_of,
+                [](Scheduler& to, const std::string& uid) { to.volumes().claim_gone(uid); });
+    follow_kind("/api/v1/persistentvolumes", volume_of, [](Scheduler& to, const std::string& uid) {
+      to.volumes().volume_gone(uid);
+    });
+    follow_kind("/apis/storage.k8s.io/v1/storageclasses",
+                storage_class_of,
+                [](Scheduler& to, const std::string& uid) { to.volumes().class_gone(uid); });
+  }
+
+  void pass_storage() {
+    if (!std::exchange(passed_storage_, true)) synced();
   }
 
   /// They are known, or are not to be waited for.
@@ -381,6 +421,8 @@ class Service {
   std::set<GangSource> passed_groups_;
   std::set<GangSource> followed_groups_;
   bool passed_name_spaces_ = false;
+  int synced_storage_ = 0;  ///< kinds
+  bool passed_storage_ = false;
   std::string limits_uid_;  ///< of the ConfigMap that is there; "" if none is
   engine::GpuQuota quota_;  ///< what it says
   bool has_news_ = false;

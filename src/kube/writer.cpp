@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "kube/claims.h"
 #include "kube/fields.h"
 #include "os/clock.h"
 #include "os/random.h"
@@ -21,6 +22,8 @@ using Json = nlohmann::json;
 constexpr auto kTellPause = 5s;
 constexpr auto kMostPause = 5s;  // between two tries of a binding
 constexpr auto kEvictPause = 500ms;
+constexpr auto kClaimPause = 1000ms;  // at most, between two looks at claims
+constexpr auto kMostForClaims = 10min;
 constexpr int kMostTries = 5;                 // of an eviction
 constexpr std::size_t kMostBacklog = 10'000;  // behind which nobody looks for an Event
 constexpr std::size_t kMostNote = 1024;       // of an Event
@@ -76,10 +79,45 @@ bool is_of_budget(const Answer& answer) {
 
 void Writer::bind(Bind bind, std::function<void(Bound)> done) {
   workers_.urgent([this, binding = Binding{std::move(bind), std::move(done)}](Api& api) {
-    if (!election_.may_write()) return;
-    ++uncertain_;
-    try_binding(api, binding);
+    bind_claims(api, binding);
   });
+}
+
+/// The pod is bound once they are; what is asked of the API server is never more than a moment, so
+/// that those behind it do not wait for a volume to be made.
+void Writer::bind_claims(Api& api, Binding binding) {
+  if (!election_.may_write()) return;
+  const Bind& bind = binding.bind;
+  if (bind.claims.empty()) {
+    ++uncertain_;
+    return try_binding(api, std::move(binding));
+  }
+  if (!std::exchange(binding.has_asked_for_claims, true)) {
+    binding.claims_until = os::now().mono + kMostForClaims;
+    if (auto asked = ask_for_claims(api, bind); !asked) {
+      return refuse(binding, asked.error().message);
+    }
+  }
+  const auto are_bound = see_claims(api, bind);
+  if (!are_bound) return refuse(binding, are_bound.error().message);
+  if (*are_bound) {
+    binding.bind.claims.clear();
+    binding.pause = Binding{}.pause;
+    return bind_claims(api, std::move(binding));
+  }
+  if (look(api, bind) == Seen::Elsewhere) return refuse(binding, "it is gone");
+  if (os::now().mono > binding.claims_until) {
+    return refuse(binding, "its PersistentVolumeClaims were not bound in ten minutes");
+  }
+  const auto pause = std::exchange(
+      binding.pause, std::min<std::chrono::milliseconds>(binding.pause * 2, kClaimPause));
+  workers_.urgent_after(
+      pause, [this, binding = std::move(binding)](Api& other) { bind_claims(other, binding); });
+}
+
+void Writer::refuse(const Binding& binding, const std::string& why) {
+  log_.warn(fmt::format("{}/{}: {}", binding.bind.name_space, binding.bind.name, why));
+  binding.done({binding.bind.uid, why});
 }
 
 void Writer::try_binding(Api& api, Binding binding) {

@@ -37,8 +37,9 @@ class Writer {
         metrics_(metrics),
         instance_(std::move(instance)) {}
 
-  /// Binds the pod, however often that takes: where nobody knows what became of a request, the pod
-  /// says. `done` is called by a worker, once, or never where the lease is lost.
+  /// Has the claims of the pod bound, and waits for that, ten minutes at most; then binds the pod,
+  /// however often that takes: where nobody knows what became of a request, the pod says. `done` is
+  /// called by a worker, once, or never where the lease is lost.
   void bind(Bind bind, std::function<void(Bound)> done);
   /// Evicts the pod, as its disruption budgets allow; `refused` is called by a worker, once, where
   /// they do not or it cannot be done. That it goes the cluster tells.
@@ -59,6 +60,8 @@ class Writer {
     Bind bind;
     std::function<void(Bound)> done;
     std::chrono::milliseconds pause{100};  ///< before the next try
+    MonoTime claims_until{};               ///< when its claims have to be bound
+    bool has_asked_for_claims = false;     ///< each of them was written
   };
   struct Eviction {
     Evict evict;
@@ -70,7 +73,9 @@ class Writer {
     std::string why;
     bool is_at_limit = false;
   };
+  void bind_claims(Api& api, Binding binding);
   void try_binding(Api& api, Binding binding);
+  void refuse(const Binding& binding, const std::string& why);
   [[nodiscard]] Seen seen_after(Api& api, const Bind& bind, const Result<Answer>& answer);
   [[nodiscard]] Seen look(Api& api, const Bind& bind);
   void tell_bound(const Bind& bind);

@@ -24,6 +24,8 @@ ADMIN = "admin-token"
 _PATHS = {
     "Namespace": "/api/v1/namespaces", "Node": "/api/v1/nodes", "Pod": "/api/v1/namespaces/{}/pods",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts", "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims", "PersistentVolume": "/api/v1/persistentvolumes",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
     "Job": "/apis/batch/v1/namespaces/{}/jobs",
     "Lease": "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
@@ -117,7 +119,8 @@ class Cluster:
         """What makes pods of Jobs, and has what was made by something go with it."""
         needed(self._programs / "kube-controller-manager", "kube-controller-manager")
         self._start("kube-controller-manager", f"--kubeconfig={self.kubeconfig(ADMIN, 'of-controllers')}", f"--controllers={','.join(names)}",
-                    "--bind-address=127.0.0.1", "--secure-port=0", "--leader-elect=false", "--use-service-account-credentials=false")
+                    "--bind-address=127.0.0.1", "--secure-port=0", "--leader-elect=false", "--use-service-account-credentials=false",
+                    "--kube-api-qps=1000", "--kube-api-burst=1000")
 
     def stop_controllers(self):
         process = self._running.pop("kube-controller-manager")

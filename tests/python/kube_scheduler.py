@@ -12,9 +12,10 @@ import urllib.request
 from fractions import Fraction
 
 import pytest
-from cluster import ADMIN, path_of
+from cluster import ADMIN, path_of, programs
 from machine import BIN, PATIENCE
 from package import ROOT
+from pypi import needed
 
 SYSTEM = "gflow-system"  # its namespace
 NODE_SYSTEM, PLUGIN = "gflow-node", "gflow-device-plugin"
@@ -254,6 +255,21 @@ def start(kube, with_rights):
     for each in made:
         each.end(signal.SIGKILL)
     assert contradictions(kube) == [], "\n".join(each.said() for each in made)
+
+
+@pytest.fixture
+def kube_scheduler(kube):
+    """kube-scheduler, with its defaults but for what it may ask in a second."""
+    program = needed(programs() / "kube-scheduler", "kube-scheduler")
+    config = kube.root / "kube-scheduler.json"
+    config.write_text(json.dumps({
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": str(kube.kubeconfig(ADMIN, "of-kube-scheduler")), "qps": 5000, "burst": 5000}}))
+    with open(kube.root / "kube-scheduler.log", "wb") as log:
+        process = subprocess.Popen([program, f"--config={config}", "--secure-port=0", "--v=0"], stdout=log, stderr=log)
+    yield process
+    process.send_signal(signal.SIGKILL)
+    process.wait(PATIENCE)
 
 
 @pytest.fixture(scope="session")

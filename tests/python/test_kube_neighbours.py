@@ -11,19 +11,15 @@ import json
 import os
 import random
 import re
-import signal
 import ssl
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from between import status
-from cluster import ADMIN, programs
+from cluster import ADMIN
 from kube_scheduler import make_pod, node_of, told, until_bound, until_told
 from machine import PATIENCE
-from pypi import needed
 
 WORLDS = 16
 BATCHES = 50 if os.environ.get("GFLOW_TEST_FULL") else 5
@@ -233,21 +229,6 @@ class Cluster:
             else:
                 return [pods[space] for space in spaces]
             assert time.monotonic() < end, {space: told(pod) for space, pod in pods.items() if not self._is_judged(pod)}
-
-
-@pytest.fixture
-def kube_scheduler(kube):
-    """kube-scheduler, with its defaults but for what it may ask in a second."""
-    program = needed(programs() / "kube-scheduler", "kube-scheduler")
-    config = kube.root / "kube-scheduler.json"
-    config.write_text(json.dumps({
-        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "leaderElection": {"leaderElect": False},
-        "clientConnection": {"kubeconfig": str(kube.kubeconfig(ADMIN, "of-kube-scheduler")), "qps": 5000, "burst": 5000}}))
-    with open(kube.root / "kube-scheduler.log", "wb") as log:
-        process = subprocess.Popen([program, f"--config={config}", "--secure-port=0", "--v=0"], stdout=log, stderr=log)
-    yield process
-    process.send_signal(signal.SIGKILL)
-    process.wait(PATIENCE)
 
 
 def test_nodes_are_those_that_kube_scheduler_allows(kube, start, kube_scheduler):

@@ -145,7 +145,7 @@ def test_what_the_engine_does_not_count_keeps_a_node_closed(kube, start):
 @pytest.mark.parametrize(("spec", "gpu", "count", "text"), [
     ({}, "1.5", 0, "a job has whole GPUs or a part of one"),
     ({}, "0.5", 1, "gflow/gpu asks for 0.5 and its containers for 1 GPUs"),
-    ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, None, 1, "PersistentVolumeClaim, which gflow-kube does not judge yet"),
+    ({"resourceClaims": [{"name": "r", "resourceClaimName": "c"}]}, None, 1, "resourceClaims, which gflow-kube does not judge yet"),
 ])
 def test_what_cannot_be_judged_is_not_placed(kube, start, spec, gpu, count, text):
     kube.node("n", 4)
@@ -354,7 +354,8 @@ def test_its_rights_are_those_that_it_uses(kube, start):
     until_told(kube, "q", "Insufficient")
     until_events(kube, "q")
     one.end()
-    granted = {("list", "", "configmaps"), ("watch", "", "configmaps"),
+    storage = (("", "persistentvolumeclaims"), ("", "persistentvolumes"), ("storage.k8s.io", "storageclasses"))
+    granted = {("list", "", "configmaps"), ("watch", "", "configmaps"), *((verb, *kind) for verb in ("list", "watch") for kind in storage),
                ("list", "", "nodes"), ("watch", "", "nodes"), ("list", "", "namespaces"), ("watch", "", "namespaces"),
                *((verb, group, "podgroups") for verb in ("list", "watch") for group in GROUPS), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods"),
                ("create", "", "pods/binding"), ("create", "", "pods/eviction"), ("patch", "", "pods/status"), ("create", "events.k8s.io", "events"),
