@@ -209,10 +209,17 @@ void Scheduler::place(PodEntry& entry, const std::string& node, const std::strin
   neighbours_.add(entry.pod, node);
   volumes_.use(entry.pod);
   volumes_.reserve(entry.pod, entry.claims);
+  if (!entry.claims.empty()) entry.is_wanted = std::make_shared<std::atomic<bool>>(true);
   touch(node);
 }
 
+/// Of one that still waits for claims.
+void Scheduler::unwant(PodEntry& entry) {
+  if (const auto wanted = std::exchange(entry.is_wanted, nullptr)) *wanted = false;
+}
+
 void Scheduler::unplace(PodEntry& entry) {
+  unwant(entry);
   if (entry.node.empty()) return;
   touch(entry.node);
   neighbours_.remove(entry.pod, entry.node);
@@ -262,6 +269,7 @@ std::optional<MonoTime> Scheduler::wake() const {
   if (!protected_.empty()) add(protected_.begin()->first);
   if (evicts_again_) add(*evicts_again_);
   if (!looks_.empty()) add(*looks_.begin());
+  if (!over_.empty() || !new_.empty()) add(now_.mono);  // left by what was decided last
   return first;
 }
 
@@ -388,6 +396,7 @@ void Scheduler::lose(JobId id) {
   std::erase_if(decided_.binds, [&](const Bind& bind) { return bind.uid == entry.pod.uid; });
   if (entry.role == Role::Bound || entry.role == Role::Launched) {  // or about to be there
     entry.role = Role::Foreign;
+    unwant(entry);
     return touch(entry.node);
   }
   leave(entry);
@@ -427,8 +436,14 @@ void Scheduler::take(const engine::effect::Launch& launch) {
   count_extras(node->second);
   const Pod& pod = entry.pod;
   const MonoTime seen = entry.seen.value_or(now_.mono);
-  decided_.binds.push_back(
-      {pod.uid, pod.name_space, pod.name, entry.node, entry.given, seen, entry.claims});
+  decided_.binds.push_back({pod.uid,
+                            pod.name_space,
+                            pod.name,
+                            entry.node,
+                            entry.given,
+                            seen,
+                            entry.claims,
+                            entry.is_wanted});
 }
 
 /// Another pod of this pass has what it would have, or its claims only have one volume together: it
@@ -468,6 +483,7 @@ void Scheduler::not_bound(const std::string& uid, const std::string& why) {
     return admit(entry);
   }
   if (entry.role != Role::Launched) return;
+  entry.failed = why;
   unplace(entry);
   entry.role = Role::Queued;
   join_class(entry);

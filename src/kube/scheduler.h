@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,6 +31,8 @@ struct Bind {
   std::string allocation;           ///< for its annotation; "" if it has no GPU
   MonoTime seen{};                  ///< when it could be decided on for the first time
   std::vector<ClaimStep> claims{};  ///< that are to be bound before it
+  /// False once it is not to be bound any more, which whoever waits for its claims looks at.
+  std::shared_ptr<const std::atomic<bool>> is_wanted{};
 };
 
 /// A pod that has to make room.
@@ -56,12 +60,17 @@ struct Decisions {
   std::vector<Unnamed> unnamed;  ///< to be told of, each once
 };
 
+/// Why a pod waits, in a word of its condition.
+constexpr const char* kUnschedulable = "Unschedulable";
+constexpr const char* kLimitReached = "LimitReached";    ///< its namespace may hold no more
+constexpr const char* kVolumesToCome = "VolumesToCome";  ///< it has its node
+
 /// Why a pod waits.
 struct Waiting {
   const Pod* pod = nullptr;
   std::string why;  ///< whole sentences
-  /// Its namespace may hold no more, or never as much: more nodes would be no help.
-  bool is_at_limit = false;
+  /// For programs: Unschedulable has some of them make more nodes.
+  const char* reason = kUnschedulable;
 };
 
 /// A cluster as events of the engine, and what the engine decides as bindings. Nothing is decided
@@ -165,10 +174,12 @@ class Scheduler {
     std::string node;                 ///< of Launched, Bound and Foreign
     std::string given;                ///< gflow/allocation of these, whatever it says later
     std::vector<ClaimStep> claims{};  ///< of Launched
-    Class* pods_class = nullptr;      ///< of those not on a node
-    bool is_stale = false;            ///< Launched, and not as it was decided on any more
+    std::shared_ptr<std::atomic<bool>> is_wanted{};  ///< of Launched with claims
+    Class* pods_class = nullptr;                     ///< of those not on a node
+    bool is_stale = false;  ///< Launched, and not as it was decided on any more
     std::optional<gflow::Request> request{};
     std::optional<GangWish> gang{};  ///< of those that are counted there
+    std::string failed;              ///< why its last binding failed; "" if none did
     std::string trouble;             ///< why the engine is not asked, or what it refused
     std::optional<MonoTime> seen{};  ///< when it could be decided on for the first time
   };
@@ -208,6 +219,7 @@ class Scheduler {
   void tell_over(JobId id);
   void place(PodEntry& entry, const std::string& node, const std::string& given);
   void unplace(PodEntry& entry);
+  static void unwant(PodEntry& entry);
   [[nodiscard]] gflow::JobSpec spec_of(const PodEntry& entry);
   // scheduler_gangs.cpp
   void join_gang(PodEntry& entry);
@@ -275,6 +287,7 @@ class Scheduler {
     bool has_room = false;  ///< some node has what it asks for
   };
   [[nodiscard]] Why why(const PodEntry& entry, std::optional<placement::Ledger>& whatif) const;
+  [[nodiscard]] static std::string why_not_bound(const PodEntry& entry);
   [[nodiscard]] std::string beyond_limit(const PodEntry& entry) const;
   [[nodiscard]] std::string why_not_yet(const PodEntry& entry, bool has_room) const;
 

@@ -110,6 +110,7 @@ void Scheduler::judge_again() {
     if (neighbours_.refusal(entry.pods_class->id, nodes_.at(bind.node).node).empty()) {
       drop_class(entry);
       place(entry, bind.node, bind.allocation);
+      bind.is_wanted = entry.is_wanted;
       decided_.binds.push_back(std::move(bind));
       continue;
     }

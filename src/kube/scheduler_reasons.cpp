@@ -40,16 +40,20 @@ std::vector<Waiting> Scheduler::waiting(Now now) {
   for (const auto& [uid, entry] : pods_) {
     if (entry.role == Role::Refused && !entry.trouble.empty()) {
       const bool is_beyond = entry.request && !beyond_limit(entry).empty();
-      all.push_back({&entry.pod, entry.trouble, is_beyond});
+      all.push_back({&entry.pod, entry.trouble, is_beyond ? kLimitReached : kUnschedulable});
       continue;
+    }
+    if (entry.role == Role::Launched && !entry.claims.empty()) {
+      all.push_back({&entry.pod, why_not_bound(entry), kVolumesToCome});
     }
     if (entry.role != Role::Refused && entry.role != Role::Queued) continue;
     Why& of_all = known[{entry.pods_class->id, *entry.request}];
     if (of_all.text.empty()) of_all = why(entry, whatif);
     const std::string own = why_not_yet(entry, of_all.has_room);
+    const bool is_at_limit = entry.role == Role::Queued && state_.is_at_user_limit(entry.job);
     all.push_back({&entry.pod,
                    own.empty() ? of_all.text : of_all.text + " " + own,
-                   entry.role == Role::Queued && state_.is_at_user_limit(entry.job)});
+                   is_at_limit ? kLimitReached : kUnschedulable});
   }
   return all;
 }
@@ -91,6 +95,15 @@ Scheduler::Why Scheduler::why(const PodEntry& entry,
                       reasons.empty() ? "" : ": ",
                       fmt::join(reasons, ", ")),
           fits > 0};
+}
+
+/// Of one whose claims are waited for.
+std::string Scheduler::why_not_bound(const PodEntry& entry) {
+  const std::string before =
+      entry.failed.empty() ? "" : fmt::format(" The try before failed: {}.", entry.failed);
+  return fmt::format("It has its node {}, and waits for its PersistentVolumeClaims to be bound.{}",
+                     entry.node,
+                     before);
 }
 
 /// That its namespace may never hold what it asks for; "" if it may.

@@ -88,6 +88,9 @@ void Writer::bind(Bind bind, std::function<void(Bound)> done) {
 void Writer::bind_claims(Api& api, Binding binding) {
   if (!election_.may_write()) return;
   const Bind& bind = binding.bind;
+  if (bind.is_wanted && !*bind.is_wanted) {
+    return refuse(binding, "it, or its node, went before its claims were bound");
+  }
   if (bind.claims.empty()) {
     ++uncertain_;
     return try_binding(api, std::move(binding));
@@ -105,7 +108,6 @@ void Writer::bind_claims(Api& api, Binding binding) {
     binding.pause = Binding{}.pause;
     return bind_claims(api, std::move(binding));
   }
-  if (look(api, bind) == Seen::Elsewhere) return refuse(binding, "it is gone");
   if (os::now().mono > binding.claims_until) {
     return refuse(binding, "its PersistentVolumeClaims were not bound in ten minutes");
   }
@@ -254,7 +256,7 @@ Writer::Seen Writer::look(Api& api, const Bind& bind) {
 
 void Writer::tell(const Waiting& waiting) {
   const Pod& pod = *waiting.pod;
-  News news{pod_named(pod), waiting.why, waiting.is_at_limit};
+  News news{pod_named(pod), waiting.why, waiting.reason};
   news.pod.version = pod.version;
   news.pod.told = pod.told;
   {
@@ -274,7 +276,7 @@ void Writer::tell_now(Api& api, const News& news) {
   const Pod& pod = news.pod;
   Json condition = {{"type", "PodScheduled"},
                     {"status", "False"},
-                    {"reason", news.is_at_limit ? "LimitReached" : "Unschedulable"},
+                    {"reason", news.reason},
                     {"message", news.why}};
   if (pod.told.empty()) condition["lastTransitionTime"] = rfc3339(os::now().wall);
   // Of this very pod as it was then: another of its name, or one that was bound meanwhile, is a

@@ -71,7 +71,7 @@ class Writer {
   struct News {
     Pod pod;  ///< which one and as of when
     std::string why;
-    bool is_at_limit = false;
+    std::string reason;
   };
   void bind_claims(Api& api, Binding binding);
   void try_binding(Api& api, Binding binding);

@@ -139,6 +139,8 @@ def test_a_volume_is_made_for_the_node_and_waited_for(kube, start, storage):
         make_pod(kube, name, "1")
     pods = until_bound(kube, "one", "two")
     assert node_of(pods["train"]) is None and {node_of(pods["one"]), node_of(pods["two"])} == {"a", "b"} - {node}, "its GPUs are set aside"
+    assert until_told(kube, "train", "its node") == f"It has its node {node}, and waits for its PersistentVolumeClaims to be bound."
+    assert [one["reason"] for one in pods_of(kube)["train"]["status"]["conditions"]] == ["VolumesToCome"], "more nodes would not help"
     storage.make_volume("data")
     assert node_of(until_bound(kube, "train")["train"]) == node
 
@@ -219,6 +221,19 @@ def test_without_the_rights_only_pods_with_claims_wait(kube, start, storage):
     finally:
         kube.ask("PATCH", path, {"rules": role["rules"]})
     until_bound(kube, "train")
+
+
+def test_a_node_that_goes_meanwhile_has_no_pod_bound_to_it(kube, start, storage):
+    storage.claim("data", MADE)
+    one = start()
+    with_claims(kube, "train", "data", gpu="2")
+    node = node_selected(storage.selected("data"))
+    kube.ask("DELETE", f"{path_of('Node')}/{node}")
+    assert one.says("default/train: it, or its node, went before its claims were bound")
+    until_told(kube, "train", "0/1 nodes are available")
+    storage.make_volume("data")
+    kube.node(node, 2, **{"kubernetes.io/hostname": node})
+    assert node_of(until_bound(kube, "train")["train"]) == node
 
 
 def test_a_pod_that_goes_meanwhile_gives_back_what_was_set_aside(kube, start, storage):
