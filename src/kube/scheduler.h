@@ -287,6 +287,7 @@ class Scheduler {
     bool has_room = false;  ///< some node has what it asks for
   };
   [[nodiscard]] Why why(const PodEntry& entry, std::optional<placement::Ledger>& whatif) const;
+  [[nodiscard]] std::optional<Waiting> waiting_apart(const PodEntry& entry) const;
   [[nodiscard]] static std::string why_not_bound(const PodEntry& entry);
   [[nodiscard]] std::string beyond_limit(const PodEntry& entry) const;
   [[nodiscard]] std::string why_not_yet(const PodEntry& entry, bool has_room) const;

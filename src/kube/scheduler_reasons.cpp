@@ -38,13 +38,9 @@ std::vector<Waiting> Scheduler::waiting(Now now) {
   std::map<std::tuple<int, gflow::Request>, Why> known;  // pods alike wait for the same
   std::optional<placement::Ledger> whatif;
   for (const auto& [uid, entry] : pods_) {
-    if (entry.role == Role::Refused && !entry.trouble.empty()) {
-      const bool is_beyond = entry.request && !beyond_limit(entry).empty();
-      all.push_back({&entry.pod, entry.trouble, is_beyond ? kLimitReached : kUnschedulable});
+    if (auto apart = waiting_apart(entry)) {
+      all.push_back(*std::move(apart));
       continue;
-    }
-    if (entry.role == Role::Launched && !entry.claims.empty()) {
-      all.push_back({&entry.pod, why_not_bound(entry), kVolumesToCome});
     }
     if (entry.role != Role::Refused && entry.role != Role::Queued) continue;
     Why& of_all = known[{entry.pods_class->id, *entry.request}];
@@ -56,6 +52,16 @@ std::vector<Waiting> Scheduler::waiting(Now now) {
                    is_at_limit ? kLimitReached : kUnschedulable});
   }
   return all;
+}
+
+/// Of one that waits for no node; empty: it does, or does not wait.
+std::optional<Waiting> Scheduler::waiting_apart(const PodEntry& entry) const {
+  if (entry.role == Role::Refused && !entry.trouble.empty()) {
+    const bool is_beyond = entry.request && !beyond_limit(entry).empty();
+    return Waiting{&entry.pod, entry.trouble, is_beyond ? kLimitReached : kUnschedulable};
+  }
+  if (entry.role != Role::Launched || entry.claims.empty()) return std::nullopt;
+  return Waiting{&entry.pod, why_not_bound(entry), kVolumesToCome};
 }
 
 Scheduler::Why Scheduler::why(const PodEntry& entry,
