@@ -74,12 +74,15 @@ Result<bool> see_claims(Api& api, const Bind& bind) {
     if (claim.uid != step.uid || claim.is_deleted) {
       return fail(Code::NotFound, fmt::format("claim {} is gone", step.name));
     }
-    if (claim.is_bound) continue;
     if (step.volume.empty() && claim.selected_node != bind.node) {
       return fail(Code::WrongState,
                   fmt::format("no volume was made for claim {} on {}", step.name, bind.node));
     }
-    return false;
+    if (!claim.is_bound) return false;
+    if (!step.volume.empty() && claim.volume != step.volume) {
+      return fail(Code::WrongState,
+                  fmt::format("claim {} has another volume: {}", step.name, claim.volume));
+    }
   }
   return true;
 }

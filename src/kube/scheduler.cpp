@@ -208,7 +208,7 @@ void Scheduler::place(PodEntry& entry, const std::string& node, const std::strin
   on_node_[node].insert(entry.pod.uid);
   neighbours_.add(entry.pod, node);
   volumes_.use(entry.pod);
-  volumes_.reserve(entry.pod, entry.claims);
+  volumes_.reserve(entry.pod, node, entry.claims);
   if (!entry.claims.empty()) entry.is_wanted = std::make_shared<std::atomic<bool>>(true);
   touch(node);
 }

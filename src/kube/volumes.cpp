@@ -128,25 +128,31 @@ void Volumes::use(const Pod& pod) {
 
 void Volumes::release(const Pod& pod) {
   for (const PodClaim& one : pod.claims) {
-    const auto at = users_.find(pod.name_space + "/" + one.name);
-    if (at == users_.end()) continue;
-    at->second.erase(pod.uid);
-    if (at->second.empty()) users_.erase(at);
+    const std::string name = pod.name_space + "/" + one.name;
     const VolumeClaim* claim = claim_of(pod, one);
     has_news_ |= claim != nullptr && is_for_one_pod(*claim);
+    if (const auto at = users_.find(name); at != users_.end()) {
+      at->second.erase(pod.uid);
+      if (at->second.empty()) users_.erase(at);
+    }
+    const auto tie = ties_.find(name);
+    if (tie == ties_.end() || tie->second.pods.erase(pod.uid) == 0) continue;
+    if (!tie->second.pods.empty()) continue;
+    taken_.erase(tie->second.volume);
+    ties_.erase(tie);
+    has_news_ = true;
   }
-  const auto reserved = reserved_.find(pod.uid);
-  if (reserved == reserved_.end()) return;
-  for (const std::string& volume : reserved->second) taken_.erase(volume);
-  reserved_.erase(reserved);
-  has_news_ = true;
 }
 
-void Volumes::reserve(const Pod& pod, const std::vector<ClaimStep>& steps) {
+void Volumes::reserve(const Pod& pod,
+                      const std::string& node,
+                      const std::vector<ClaimStep>& steps) {
   for (const ClaimStep& step : steps) {
-    if (step.volume.empty()) continue;
-    reserved_[pod.uid].insert(step.volume);
-    taken_.insert(step.volume);
+    Tie& tie = ties_[pod.name_space + "/" + step.name];
+    tie.node = node;
+    tie.volume = step.volume;
+    tie.pods.insert(pod.uid);
+    if (!step.volume.empty()) taken_.insert(step.volume);
     has_news_ = true;
   }
 }
@@ -159,6 +165,13 @@ const VolumeClaim* Volumes::claim_of(const Pod& pod, const PodClaim& claim) cons
 Volumes::Open Volumes::open_of(const VolumeClaim& claim) const {
   const auto at = classes_.find(claim.storage_class);
   return {&claim, at == classes_.end() ? nullptr : &at->second};
+}
+
+/// For which a volume is being made for it; "": for none.
+std::string Volumes::node_of(const VolumeClaim& claim) const {
+  const auto tie = ties_.find(name_of(claim));
+  if (tie != ties_.end() && tie->second.volume.empty()) return tie->second.node;
+  return claim.selected_node;
 }
 
 bool Volumes::is_in_use(const VolumeClaim& claim, const std::string& pod) const {
@@ -223,6 +236,10 @@ bool Volumes::suits(const Volume& volume, const VolumeClaim& claim) const {
 
 /// Smallest first; one that is set aside for it is the only one.
 std::vector<const Volume*> Volumes::volumes_for(const VolumeClaim& claim) const {
+  if (const auto tie = ties_.find(name_of(claim)); tie != ties_.end()) {
+    const auto its = volumes_.find(tie->second.volume);
+    if (its != volumes_.end()) return {&its->second};
+  }
   std::vector<const Volume*> found;
   for (const auto& [name, volume] : volumes_) {
     if (!suits(volume, claim)) continue;
@@ -235,8 +252,8 @@ std::vector<const Volume*> Volumes::volumes_for(const VolumeClaim& claim) const 
 
 /// Where some volume is that could be its own, or where one could be made.
 void Volumes::add_places(const Open& open, std::vector<Storage::Place>& places) const {
-  if (!open.claim->selected_node.empty()) {
-    places.push_back(only(open.claim->selected_node));
+  if (const std::string node = node_of(*open.claim); !node.empty()) {
+    places.push_back(only(node));
     return;
   }
   Storage::Place place{{}, kNoVolumes};
@@ -295,7 +312,7 @@ std::optional<std::vector<ClaimStep>> Volumes::plan(const Pod& pod, const Node& 
              std::ranges::find(steps, volume->name, &ClaimStep::volume) == steps.end();
     };
     std::vector<const Volume*> volumes;
-    if (one.claim->selected_node.empty()) volumes = volumes_for(*one.claim);
+    if (node_of(*one.claim).empty()) volumes = volumes_for(*one.claim);
     const auto found = std::ranges::find_if(volumes, is_had);
     if (found != volumes.end()) {
       step.volume = (*found)->name;

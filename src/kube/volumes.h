@@ -64,8 +64,9 @@ class Volumes {
   /// A pod is on a node, or not any more.
   void use(const Pod& pod);
   void release(const Pod& pod);
-  /// These volumes are to be those of the pod's claims, as long as it is there.
-  void reserve(const Pod& pod, const std::vector<ClaimStep>& steps);
+  /// The claims are being bound so, for the pod on this node: to all others they are tied to it, as
+  /// long as it is there.
+  void reserve(const Pod& pod, const std::string& node, const std::vector<ClaimStep>& steps);
 
   [[nodiscard]] Storage storage_of(const Pod& pod) const;
   /// Whether storage_of() may say another thing of some pods since this was asked.
@@ -80,12 +81,19 @@ class Volumes {
     const VolumeClaim* claim = nullptr;
     const StorageClass* of = nullptr;
   };
+  /// What a claim that is being bound will have.
+  struct Tie {
+    std::string node;
+    std::string volume;          ///< "": one is made for the node
+    std::set<std::string> pods;  ///< uids of those that it is bound for
+  };
   void know(Known known);
   [[nodiscard]] const VolumeClaim* claim_of(const Pod& pod, const PodClaim& claim) const;
   [[nodiscard]] std::string lack_of(const Pod& pod, const PodClaim& claim) const;
   [[nodiscard]] std::string trouble_of(const VolumeClaim& claim, const std::string& pod) const;
   void add_places(const Open& open, std::vector<Storage::Place>& places) const;
   [[nodiscard]] Open open_of(const VolumeClaim& claim) const;
+  [[nodiscard]] std::string node_of(const VolumeClaim& claim) const;
   [[nodiscard]] bool suits(const Volume& volume, const VolumeClaim& claim) const;
   [[nodiscard]] std::vector<const Volume*> volumes_for(const VolumeClaim& claim) const;
   [[nodiscard]] bool is_in_use(const VolumeClaim& claim, const std::string& pod) const;
@@ -98,8 +106,8 @@ class Volumes {
   std::map<std::string, std::string> class_names_;
   /// Uids of the pods on nodes that use a claim, by its name.
   std::map<std::string, std::set<std::string>> users_;
-  std::map<std::string, std::set<std::string>> reserved_;  ///< names of volumes, by uid of the pod
-  std::set<std::string> taken_;                            ///< all of these
+  std::map<std::string, Tie> ties_;  ///< by the claim's name
+  std::set<std::string> taken_;      ///< the volumes of these
   Known known_ = Known::Not;
   bool has_news_ = false;
 };

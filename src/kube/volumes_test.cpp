@@ -172,13 +172,33 @@ TEST_F(KubeVolumes, TheSmallestThatIsThereIsTaken) {
   EXPECT_EQ(plan(train_, n1_), "data=right");
   EXPECT_EQ(refusal(train_, n2_), kNobodyHas);
   const auto steps = *volumes_.plan(train_, n1_);
-  volumes_.reserve(train_, steps);
+  volumes_.reserve(train_, "n1", steps);
   EXPECT_EQ(steps.front().volume_version, "7");
   put_claim(claim("more", "local", "5Gi"));
   const Pod second = pod("second", {{"more"}});
   EXPECT_EQ(plan(second, n1_), "more=big");
   volumes_.release(train_);
   EXPECT_EQ(plan(second, n1_), "more=right");
+}
+
+TEST_F(KubeVolumes, WhoSharesAClaimHasItWhereItIsBeingBound) {
+  put_claim(claim("data", "local"));
+  put_claim(claim("scratch", "made"));
+  put_volume(volume("v1", "local", "n1"));
+  put_volume(volume("v2", "local", "n2"));
+  const Pod second = pod("second", {{"data"}});
+  volumes_.reserve(train_, "n2", *volumes_.plan(train_, n2_));
+  EXPECT_EQ(plan(second, n2_), "data=v2");
+  EXPECT_EQ(refusal(second, n1_), kNobodyHas);
+  volumes_.reserve(second, "n2", *volumes_.plan(second, n2_));
+  volumes_.release(train_);
+  EXPECT_EQ(plan(train_, n1_), "none") << "it is still bound for the other";
+  volumes_.release(second);
+  EXPECT_EQ(plan(train_, n1_), "data=v1");
+  const Pod third = pod("third", {{"scratch"}});
+  volumes_.reserve(third, "n1", *volumes_.plan(third, n1_));
+  EXPECT_EQ(plan(pod("fourth", {{"scratch"}}), n2_), "none");
+  EXPECT_EQ(plan(pod("fourth", {{"scratch"}}), n1_), "scratch");
 }
 
 TEST_F(KubeVolumes, OneSetAsideForAClaimIsItsOwn) {

@@ -223,6 +223,23 @@ def test_without_the_rights_only_pods_with_claims_wait(kube, start, storage):
     until_bound(kube, "train")
 
 
+@pytest.mark.parametrize("of", [LOCAL, MADE])
+def test_who_shares_a_claim_goes_where_the_other_went(kube, start, storage, of):
+    storage.claim("data", of)
+    if of == LOCAL:
+        storage.volume("on-a", LOCAL, "a")
+        storage.volume("on-b", LOCAL, "b")
+    for name in ("one", "two", "three"):
+        with_claims(kube, name, "data", gpu="1")
+    start()
+    if of == MADE:
+        storage.make_volume("data")
+    pods = until(kube, lambda pods: sum(bool(node_of(pod)) for pod in pods.values()) == 2 and any("Insufficient" in (told(pod) or "") for pod in pods.values()))
+    [node] = {node_of(pod) for pod in pods.values() if node_of(pod)}
+    claim = storage.claims(lambda claims: claims["data"]["status"].get("phase") == "Bound")["data"]
+    assert volume_of(claim) in (f"on-{node}", "for-data")
+
+
 def test_a_node_that_goes_meanwhile_has_no_pod_bound_to_it(kube, start, storage):
     storage.claim("data", MADE)
     one = start()
