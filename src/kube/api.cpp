@@ -102,7 +102,8 @@ Code code_of(int status) {
   }
 }
 
-std::string_view way_out(int status, std::string_view rights) {
+std::string_view way_out(int status, std::string_view said, std::string_view rights) {
+  if (said.contains("exceeded quota")) return "";
   if (status == 401) return "; the API server does not know who asks: see the token or certificate";
   return status == 403 ? rights : "";
 }
@@ -115,7 +116,7 @@ Error error_of(const Answer& answer, std::string_view doing, std::string_view ri
                       doing,
                       printable(said_in(answer)),
                       answer.status,
-                      way_out(answer.status, rights))};
+                      way_out(answer.status, said_in(answer), rights))};
 }
 
 void Api::hang_up() {

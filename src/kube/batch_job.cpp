@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+#include "kube/containers.h"
 #include "kube/fields.h"
 
 namespace gflow::kube {
@@ -11,6 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t kMostOfCommand = 4096;
 constexpr const char* kDeadline = "DeadlineExceeded";
 
 WallTime time_in(const Json& of, const char* key, WallTime otherwise) {
@@ -22,6 +25,12 @@ std::string noted(const Json& metadata, std::string_view name) {
   return text(part(metadata, "annotations"), std::string(name).c_str());
 }
 
+/// For people: whoever makes a Job writes there what he likes, and others see it.
+std::string shown(const Json& metadata, std::string_view name) {
+  constexpr std::size_t kMost = 256;
+  return cut_end(noted(metadata, name), kMost);
+}
+
 /// As the API server would have made it.
 Pod stand_in_of(const Json& object) {
   const Json& metadata = part(object, "metadata");
@@ -30,7 +39,7 @@ Pod stand_in_of(const Json& object) {
   for (const char* key : {"uid", "namespace", "name", "creationTimestamp"}) {
     own[key] = text(metadata, key);
   }
-  if (const std::string name = noted(metadata, kNameAnnotation); !name.empty()) own["name"] = name;
+  if (const std::string name = shown(metadata, kNameAnnotation); !name.empty()) own["name"] = name;
   return pod_of(pod);
 }
 
@@ -50,16 +59,11 @@ std::optional<Verdict> verdict_in(const Json& status) {
 }
 
 /// How the program of a pod ended; null if it never ran.
-const Json& terminated_in(const Json& status) {
-  const Json& containers = part(status, "containerStatuses");
-  static const Json none;
-  return containers.is_array() && !containers.empty()
-             ? part(part(containers.front(), "state"), "terminated")
-             : none;
-}
+const Json& terminated_in(const Json& pod) { return part(state_of_main(pod), "terminated"); }
 
-Outcome outcome_in(const Json& status) {
-  const Json& program = terminated_in(status);
+Outcome outcome_in(const Json& pod) {
+  const Json& status = part(pod, "status");
+  const Json& program = terminated_in(pod);
   const std::string reason = text(status, "reason");
   Outcome outcome;
   outcome.message = text(status, "message");
@@ -96,9 +100,9 @@ BatchJob batch_job_of(const Json& object) {
   job.name = text(metadata, "name");
   job.stand_in = stand_in_of(object);
   job.stand_in.is_deleted = metadata.is_object() && metadata.contains("deletionTimestamp");
-  job.command = noted(metadata, kCommandAnnotation);
-  job.project = noted(metadata, kProjectAnnotation);
-  job.group = noted(metadata, kGroupAnnotation);
+  job.command = cut_end(noted(metadata, kCommandAnnotation), kMostOfCommand);
+  job.project = shown(metadata, kProjectAnnotation);
+  job.group = shown(metadata, kGroupAnnotation);
   job.submission = noted(metadata, kSubmissionAnnotation);
   const int limit = number(part(part(spec, "template"), "spec"), "activeDeadlineSeconds");
   if (limit > 0) job.time_limit = std::chrono::seconds(limit);
@@ -111,8 +115,7 @@ BatchJob batch_job_of(const Json& object) {
 
 EndedPod ended_pod_of(const Json& object) {
   const Pod read = pod_of(object);
-  const Json& status = part(object, "status");
-  const Json& program = terminated_in(status);
+  const Json& program = terminated_in(object);
   EndedPod pod;
   pod.uid = read.uid;
   pod.job = read.job;
@@ -122,7 +125,7 @@ EndedPod ended_pod_of(const Json& object) {
   pod.created = read.created;
   pod.started = time_in(program, "startedAt", read.started.value_or(read.created));
   pod.at = time_in(program, "finishedAt", pod.started);
-  pod.outcome = outcome_in(status);
+  pod.outcome = outcome_in(object);
   pod.outcome.run_time = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::max(pod.at - pod.started, WallTime::duration{}));
   return pod;

@@ -15,6 +15,7 @@
 #include "core/gpu_request.h"
 #include "core/image_variable.h"
 #include "kube/batch_job.h"
+#include "kube/containers.h"
 #include "kube/want.h"
 
 namespace gflow::kube {
@@ -169,7 +170,7 @@ Json annotations_of_pod(const JobSpec& spec, const Payload& payload) {
 }
 
 Json container_of(const JobSpec& spec, const Payload& payload, const JobPlace& place) {
-  Json container = {{"name", "main"},
+  Json container = {{"name", kMainContainer},
                     {"image", place.image},
                     {"command", command_of(payload)},
                     {"env", environment_of(spec, payload)},

@@ -16,11 +16,19 @@ using Json = nlohmann::json;
 
 constexpr int kNotFound = 404;
 constexpr int kConflict = 409;
+constexpr int kMostTries = 5;  // of what a busy server did not do
 
 Result<BatchJob> job_in(const Answer& answer) {
   const Json object = Json::parse(answer.body, nullptr, false);
   if (object.is_object()) return batch_job_of(object);
   return fail(Code::Unreachable, "the API server's answer is no Job");
+}
+
+/// The server has too much to do.
+bool is_busy(const Error& error) { return error.code == Code::Exhausted; }
+
+std::chrono::milliseconds pause_after(int tries) {
+  return std::chrono::milliseconds(250) * (1 << tries);
 }
 
 /// Asked twice where nobody knows what became of it: what was made is found by its name.
@@ -29,7 +37,10 @@ Result<BatchJob> make_one(Api& api, const JobWriter::New& job) {
   const Request post{.method = "POST", .path = jobs_path(job.name_space), .body = job.document};
   auto answer = api.ask(post);
   if (!answer) answer = api.ask(post);
-  if (!answer) return std::unexpected(answer.error());
+  if (!answer) {
+    return with_context(answer.error(),
+                        tr_format("it may be submitted, as Job {}/{}", job.name_space, job.name));
+  }
   if (answer->is_ok()) return job_in(*answer);
   if (answer->status != kConflict)
     return std::unexpected(error_of(*answer, doing, kSubmitterRights));
@@ -39,21 +50,6 @@ Result<BatchJob> make_one(Api& api, const JobWriter::New& job) {
   if (made.submission == job.submission) return made;
   return fail(Code::KeyReused,
               tr("the Idempotency-Key was used for another submission; choose a new one"));
-}
-
-Result<std::vector<BatchJob>> make_all(Api& api, const std::vector<JobWriter::New>& jobs) {
-  std::vector<BatchJob> made;
-  for (const JobWriter::New& job : jobs) {
-    auto one = make_one(api, job);
-    if (one) {
-      made.push_back(*std::move(one));
-      continue;
-    }
-    if (made.empty()) return std::unexpected(std::move(one).error());
-    return with_context(one.error(),
-                        tr_format("{} of {} jobs are submitted", made.size(), jobs.size()));
-  }
-  return made;
 }
 
 /// The Job stays, with its number, until its pods have ended.
@@ -96,9 +92,34 @@ Result<std::vector<BatchJob>> hold_all(Api& api,
 }  // namespace
 
 void JobWriter::make(std::vector<New> jobs, Made then) {
-  workers_.urgent([this, jobs = std::move(jobs), then = std::move(then)](Api& api) {
-    boost::asio::post(io_, [then, made = make_all(api, jobs)] { then(made); });
+  workers_.urgent([this, making = Making{std::move(jobs), {}, std::move(then)}](Api& api) {
+    make_rest(api, making);
   });
+}
+
+/// As far as it gets; where the server is busy the rest is for later.
+void JobWriter::make_rest(Api& api, Making making) {
+  const auto tell = [this, &making](Result<std::vector<BatchJob>> made) {
+    boost::asio::post(io_, [then = making.then, made = std::move(made)] { then(made); });
+  };
+  while (making.made.size() < making.jobs.size()) {
+    auto one = make_one(api, making.jobs[making.made.size()]);
+    if (one) {
+      making.made.push_back(*std::move(one));
+      making.tries = 0;
+      continue;
+    }
+    if (is_busy(one.error()) && making.tries < kMostTries) {
+      const auto pause = pause_after(making.tries++);
+      return workers_.urgent_after(
+          pause, [this, making = std::move(making)](Api& other) { make_rest(other, making); });
+    }
+    if (making.made.empty()) return tell(std::unexpected(std::move(one).error()));
+    return tell(with_context(
+        one.error(),
+        tr_format("{} of {} jobs are submitted", making.made.size(), making.jobs.size())));
+  }
+  tell(std::move(making.made));
 }
 
 void JobWriter::remove(std::vector<Old> objects, Done then) {

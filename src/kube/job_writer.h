@@ -44,6 +44,14 @@ class JobWriter {
   void hold(std::vector<Old> objects, bool is_held, Made then);
 
  private:
+  struct Making {
+    std::vector<New> jobs;
+    std::vector<BatchJob> made;  ///< of the first of these
+    Made then;
+    int tries = 0;  ///< of the next, which the server was too busy for
+  };
+  void make_rest(Api& api, Making making);
+
   boost::asio::io_context& io_;
   Workers workers_;
 };

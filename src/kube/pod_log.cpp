@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "kube/api.h"
+#include "kube/batch_job.h"
+#include "kube/containers.h"
 #include "kube/fields.h"
 #include "kube/job_writer.h"
 #include "os/file.h"
@@ -25,17 +27,18 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The newest of some pods.
+/// The newest of some pods that has begun, else the newest.
 struct Newest {
   std::string name;  ///< "" where there is none
+  std::string container;
   bool has_begun = false;
+  bool has_ended = false;
   std::string version;  ///< where a watch of them goes on
 };
 
 bool has_begun(const Json& pod) {
-  const Json& containers = part(part(pod, "status"), "containerStatuses");
-  if (!containers.is_array() || containers.empty()) return false;
-  return !part(part(containers.front(), "state"), "waiting").is_object();
+  const Json& state = state_of_main(pod);
+  return state.is_object() && !part(state, "waiting").is_object();
 }
 
 Result<Newest> newest_of(Api& api, const PodsOfLog& pods) {
@@ -46,19 +49,23 @@ Result<Newest> newest_of(Api& api, const PodsOfLog& pods) {
   const Json list = Json::parse(answer.body, nullptr, false);
   Newest newest;
   newest.version = text(part(list, "metadata"), "resourceVersion");
-  std::string created;
+  std::pair<bool, std::string> best;
   for (const Json& pod : part(list, "items")) {
-    const std::string at = text(part(pod, "metadata"), "creationTimestamp");
-    if (at < created) continue;
-    created = at;
-    newest.name = text(part(pod, "metadata"), "name");
-    newest.has_begun = has_begun(pod);
+    const Json& metadata = part(pod, "metadata");
+    std::pair<bool, std::string> its{has_begun(pod), text(metadata, "creationTimestamp")};
+    if (its < best) continue;
+    best = std::move(its);
+    const std::string phase = text(part(pod, "status"), "phase");
+    newest.name = text(metadata, "name");
+    newest.container = main_container_of(pod);
+    newest.has_begun = best.first;
+    newest.has_ended = phase == "Failed" || phase == "Succeeded";
   }
   return newest;
 }
 
-std::string log_path(const PodsOfLog& pods, const std::string& name) {
-  return fmt::format("{}/{}/log", pods_path(pods.name_space), name);
+std::string log_path(const PodsOfLog& pods, const Newest& pod) {
+  return fmt::format("{}/{}/log?container={}", pods_path(pods.name_space), pod.name, pod.container);
 }
 
 /// A file that nobody else has, with these bytes.
@@ -72,7 +79,7 @@ Result<os::Fd> file_with(std::string_view bytes) {
 Result<os::Fd> read_log(Api& api, const PodsOfLog& pods) {
   const Newest newest = GF_TRY(newest_of(api, pods));
   if (!newest.has_begun) return fail(Code::NotFound, "it has not begun");
-  const Answer answer = GF_TRY(api.ask({.path = log_path(pods, newest.name)}));
+  const Answer answer = GF_TRY(api.ask({.path = log_path(pods, newest)}));
   if (answer.is_ok()) return file_with(answer.body);
   Error error = error_of(answer, fmt::format("read the log of {}", newest.name), kSubmitterRights);
   if (error.code == Code::Unreachable) error.code = Code::Failure;  // it is the node that is away
@@ -112,11 +119,11 @@ class LogPipe {
 
   /// The thread's.
   void run(std::optional<std::uint64_t> lines) {
-    const auto name = begun_pod();
-    bool is_whole = name.has_value();
-    if (name && !name->empty()) {
+    const auto pod = begun_pod();
+    bool is_whole = pod.has_value();
+    if (pod && *pod) {
       constexpr std::chrono::hours kSilent{24 * 365};
-      std::string path = log_path(pods_, *name) + "?follow=true";
+      std::string path = log_path(pods_, **pod) + "&follow=true";
       if (lines) path += fmt::format("&tailLines={}", *lines);
       const auto ended = api_.stream(
           {.path = path}, kSilent, [this](std::string_view bytes) { return put(bytes); });
@@ -128,19 +135,25 @@ class LogPipe {
  private:
   static constexpr std::size_t kMostPieces = 16;
 
-  /// Waits for it; "" where none will come.
-  Result<std::string> begun_pod() {
+  /// Waits for it; nothing where none will come.
+  Result<std::optional<Newest>> begun_pod() {
     while (true) {
       const Newest newest = GF_TRY(newest_of(api_, pods_));
-      if (newest.has_begun) return newest.name;
-      if (newest.name.empty()) {
-        if (pods_.owner.empty()) return std::string();
-        constexpr int kGone = 404;
-        const Answer owner = GF_TRY(api_.ask({.path = pods_.owner}));
-        if (owner.status == kGone) return std::string();
-      }
+      if (newest.has_begun) return newest;
+      const bool is_none_left = newest.name.empty() || newest.has_ended;
+      if (is_none_left && !GF_TRY(makes_more())) return std::nullopt;
       GF_CHECK(await_news(newest.version));
     }
+  }
+
+  /// Whether the Job of the pods is there, and is not over.
+  Result<bool> makes_more() {
+    if (pods_.owner.empty()) return false;
+    constexpr int kGone = 404;
+    const Answer owner = GF_TRY(api_.ask({.path = pods_.owner}));
+    if (owner.status == kGone) return false;
+    const Json job = Json::parse(owner.body, nullptr, false);
+    return !owner.is_ok() || !batch_job_of(job).verdict;
   }
 
   /// Of the pods; or for half a minute, as of the owner nothing is told here.

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 from cluster import path_of
 from kube_person import Person, grant, make_account
-from kube_scheduler import until
+from kube_scheduler import until, until_in_force
 from machine import PATIENCE
 from package import ROOT
 
@@ -186,6 +186,26 @@ def test_who_may_submit_where(kube, submitters):
     kube.ask("DELETE", f"{path_of('Job', 'vision')}?propagationPolicy=Background")
 
 
+def test_a_long_array_is_heard_of_meanwhile(kube, submitter):
+    """What is over a quota is refused; of the others the numbers are known."""
+    kube.make({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few", "namespace": "default"}, "spec": {"hard": {"count/jobs.batch": "60"}}})
+    try:
+        def has_counted():
+            return "hard" in kube.ask("GET", f"{path_of('ResourceQuota', 'default')}/few").get("status", {})
+
+        kube.start_controllers("resourcequota")
+        until_in_force(has_counted)
+        refused = submitter.run("gbatch", "--image", IMAGE, "--array", "1-120", "true", ok=False)
+        numbers = refused.stdout.count("Submitted batch job")
+        assert refused.returncode != 0 and numbers == 50 and len(jobs_of(kube)) == 60, refused.stderr
+        assert "10 of 50 jobs are submitted" in refused.stderr and "exceeded quota" in refused.stderr and "rbac" not in refused.stderr
+        [group] = {one["spec"]["group"] for one in submitter.queue().values()}
+        assert group in refused.stderr
+    finally:
+        kube.stop_controllers()
+        kube.ask("DELETE", f"{path_of('ResourceQuota', 'default')}/few")
+
+
 @pytest.fixture
 def controllers(kube):
     kube.start_controllers("job", "garbagecollector", "ttl-after-finished")
@@ -249,3 +269,32 @@ def test_one_whose_pod_waits_is_held(kube, runs):
     assert runs.queue()["default/much"]["status"] == "Hold"
     until(kube, lambda pods: not pods)
     assert runs.queue()["default/much"]["status"] == "Hold"
+
+
+def test_the_end_is_that_of_its_own_container(kube, runs):
+    """A mesh puts another one beside it, and the kubelet tells of them by name."""
+    submit(runs, "--image", "host", "--cpus", "0", "--name", "alone", "--hold", "sh", "-c", "echo of main; exit 3")
+    template = only_job(kube)["spec"]["template"]
+    template["metadata"]["labels"] = {"gflow/submitted": "true"}  # those of the Job controller are of the other
+    template["spec"]["containers"].append({**template["spec"]["containers"][0], "name": "a-proxy", "command": ["sh", "-c", "echo of proxy"]})
+    kube.make({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "meshed", "namespace": "default", "labels": {"gflow/submitted": "true"}},
+               "spec": {"backoffLimit": 0, "template": template}})
+    number = str(runs.queue("-a")["default/meshed"]["id"])
+    assert runs.run("gjob", "wait", number, ok=False).returncode == 3
+    assert runs.says("gjob", "log", number) == "of main\n"
+    assert runs.says("gjob", "log", "--follow", number) == "of main\n"
+
+
+def test_a_log_that_never_comes_is_not_waited_for(kube, runs):
+    number = submit(runs, "--image", "host", "--cpus", "0", "--gpus", "1", "--name", "much", "true")
+    pods = until(kube, lambda pods: pods)
+    follow = runs.begins("gjob", "log", "--follow", str(number))
+    [pod] = pods
+    kube.ask("PATCH", f"{path_of('Pod', 'default')}/{pod}/status", {"status": {"phase": "Failed", "reason": "Evicted"}})
+    assert follow.wait(PATIENCE) is not None
+
+
+def test_a_variable_that_is_empty_goes_along(kube, submitter):
+    submit(submitter, "--image", IMAGE, "--export", "NOTHING,ABSENT", "true", NOTHING="")
+    env = only_job(kube)["spec"]["template"]["spec"]["containers"][0]["env"]
+    assert [one.get("value", "") for one in env if one["name"] == "NOTHING"] == [""] and all(one["name"] != "ABSENT" for one in env)

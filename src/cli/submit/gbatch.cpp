@@ -45,8 +45,9 @@ Result<Environment> cluster_environment(const Invocation& invocation) {
       environment = exported(all, wanted);
     } else {
       for (const std::string& name : wanted.names) {
-        const std::string value = variable(all, name);
-        if (!value.empty()) set_variable(environment, name, value);
+        const auto its = std::ranges::find_if(
+            all, [&name](const std::string& one) { return one.starts_with(name + "="); });
+        if (its != all.end()) set_variable(environment, name, its->substr(name.size() + 1));
       }
       for (const std::string& one : wanted.set) {
         const std::size_t equals = one.find('=');
@@ -252,26 +253,51 @@ std::vector<JobId> ids_of(const api::SubmitAnswer& answer) {
   return ids;
 }
 
-/// `group`: what the jobs belong to; "" if nothing.
-void print_answer(const Invocation& invocation,
-                  Context& context,
-                  const api::SubmitAnswer& answer,
-                  const std::string& group) {
-  if (context.json) {
-    context.out << api::write(answer) << '\n';
-    return;
-  }
+void print_ids(const Invocation& invocation, Context& context, const api::SubmitAnswer& answer) {
+  if (context.json) return;
   for (const JobId id : ids_of(answer)) {
     if (!invocation.has("parsable")) context.out << "Submitted batch job ";
     context.out << id.value << '\n';
   }
   context.out.flush();
-  if (!group.empty()) {
-    context.note(tr_format("group {}: 'gqueue --group {}' lists its jobs", group, group));
+}
+
+/// `group`: what the jobs belong to; "" if nothing.
+void print_group(Context& context, const std::string& group) {
+  if (context.json || group.empty()) return;
+  context.note(tr_format("group {}: 'gqueue --group {}' lists its jobs", group, group));
+}
+
+void print_advice(Context& context, const api::SubmitAnswer& answer) {
+  if (answer.items.empty() || answer.items.front().advice.empty()) return;
+  context.hint(printable(answer.items.front().advice));
+}
+
+/// A cluster is asked for one job after the other: it is heard of them meanwhile.
+Result<api::SubmitAnswer> submit(const Invocation& invocation,
+                                 Context& context,
+                                 const api::SubmitRequest& request) {
+  constexpr std::size_t kAtOnce = 50;
+  const bool is_in_parts = context.is_cluster() && request.items.size() > kAtOnce;
+  const std::string& group = request.items.front().spec.group;
+  api::SubmitAnswer all;
+  for (const api::SubmitRequest& part :
+       is_in_parts ? in_parts(request, kAtOnce) : std::vector{request}) {
+    const auto answer = context.daemon().submit(part);
+    if (!answer) {
+      if (context.is_cluster()) print_group(context, group);  // some of them may be there
+      return std::unexpected(answer.error());
+    }
+    print_ids(invocation, context, *answer);
+    all.items.insert(all.items.end(), answer->items.begin(), answer->items.end());
   }
-  if (!answer.items.empty() && !answer.items.front().advice.empty()) {
-    context.hint(printable(answer.items.front().advice));
+  if (context.json) {
+    context.out << api::write(all) << '\n';
+  } else {
+    print_group(context, group);
+    print_advice(context, all);
   }
+  return all;
 }
 
 Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
@@ -328,8 +354,7 @@ Result<int> run_gbatch(const Invocation& invocation, Context& context) {
     return dry_run(request, invocation.has("verbose") ? Terms::Shown : Terms::Left, context);
   }
   GF_CHECK(check_body_size(request));
-  const api::SubmitAnswer answer = GF_TRY(context.daemon().submit(request));
-  print_answer(invocation, context, answer, request.items.front().spec.group);
+  const api::SubmitAnswer answer = GF_TRY(submit(invocation, context, request));
   if (invocation.has("wait")) return wait_for_all(context, answer);
   return 0;
 }

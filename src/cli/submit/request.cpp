@@ -201,6 +201,27 @@ std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
   return items;
 }
 
+std::vector<api::SubmitRequest> in_parts(const api::SubmitRequest& request, std::size_t most) {
+  std::vector<api::SubmitRequest> parts;
+  for (std::size_t i = 0; i < request.items.size(); ++i) {
+    api::SubmitRequest::Item item = request.items[i];
+    // Of the first of all, not of that of its part.
+    if (item.like && item.payload.argv.empty()) {
+      item.payload.argv = request.items[*item.like].payload.argv;
+    }
+    if (i % most == 0) {
+      parts.emplace_back();
+      parts.back().idempotency_key = fmt::format("{}-{}", request.idempotency_key, parts.size());
+      if (item.like) {
+        item.payload = complete(&request.items[*item.like].payload, std::move(item.payload));
+        item.like.reset();
+      }
+    }
+    parts.back().items.push_back(std::move(item));
+  }
+  return parts;
+}
+
 Result<std::vector<api::SubmitRequest::Item>> tasks_apart(
     const std::vector<api::SubmitRequest::Item>& items) {
   constexpr std::size_t kMost = 10'000;  // an object each

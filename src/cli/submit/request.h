@@ -40,6 +40,9 @@ struct Sweep {
                                                            const Payload& payload,
                                                            const Sweep& sweep,
                                                            const std::string& group);
+/// The same submission in several, of as many items at most, each with a key of its own.
+[[nodiscard]] std::vector<api::SubmitRequest> in_parts(const api::SubmitRequest& request,
+                                                       std::size_t most);
 /// The same jobs, a task of an array an item of its own: for where ids are not one behind the
 /// other. Errors: Usage, of more than a cluster takes.
 [[nodiscard]] Result<std::vector<api::SubmitRequest::Item>> tasks_apart(

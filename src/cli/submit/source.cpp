@@ -137,7 +137,7 @@ Result<int> write_new_script(const Invocation& invocation, Context& context) {
 
 set -euo pipefail
 
-echo "Job $GFLOW_JOB_ID has GPU: $CUDA_VISIBLE_DEVICES"
+echo "Job ${GFLOW_JOB_ID:-} has GPU: ${CUDA_VISIBLE_DEVICES:-}"
 )";
   const auto file = os::open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
   if (!file) {

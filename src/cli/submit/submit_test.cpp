@@ -405,6 +405,26 @@ TEST(TasksApart, HaveEachTaskForItself) {
   EXPECT_FALSE(tasks_apart(expand(spec, payload, {many, {{}}, ""}, "g")));
 }
 
+TEST(InParts, EachPartSaysAllOfItsJobs) {
+  JobSpec spec;
+  Payload payload;
+  payload.argv = {"t", "{x}"};
+  payload.environment = {"A=1"};
+  api::SubmitRequest request;
+  request.idempotency_key = "key";
+  request.items = expand(
+      spec, payload, {{}, {{{"x", "1"}}, {{"x", "2"}}, {{"x", "3"}}, {{"x", "1"}}}, ""}, "g");
+  const auto parts = in_parts(request, 2);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].idempotency_key, "key-1");
+  EXPECT_EQ(parts[1].idempotency_key, "key-2");
+  EXPECT_EQ(parts[0].items[1].like, 0U);
+  EXPECT_FALSE(parts[1].items[0].like);
+  EXPECT_EQ(join(parts[1].items[0].payload.argv, " "), "t 3");
+  EXPECT_EQ(join(parts[1].items[0].payload.environment, " "), "A=1 GFLOW_PARAM_x=3");
+  EXPECT_EQ(join(parts[1].items[1].payload.argv, " "), "t 1");
+}
+
 TEST(Expand, MakesAJobForEachTaskAndPoint) {
   JobSpec spec;
   spec.name = "exp";
