@@ -35,6 +35,13 @@ Result<Environment> base_environment(const std::string& conda) {
   return conda_environment(conda);
 }
 
+/// An empty one, too; one that is not there is left out.
+void take_variable(const Environment& all, const std::string& name, Environment& environment) {
+  const auto is_it = [&name](const std::string& one) { return one.starts_with(name + "="); };
+  const auto its = std::ranges::find_if(all, is_it);
+  if (its != all.end()) set_variable(environment, name, its->substr(name.size() + 1));
+}
+
 /// A container has that of its image: nothing of this machine's but what is named.
 Result<Environment> cluster_environment(const Invocation& invocation) {
   Environment environment;
@@ -45,9 +52,7 @@ Result<Environment> cluster_environment(const Invocation& invocation) {
       environment = exported(all, wanted);
     } else {
       for (const std::string& name : wanted.names) {
-        const auto its = std::ranges::find_if(
-            all, [&name](const std::string& one) { return one.starts_with(name + "="); });
-        if (its != all.end()) set_variable(environment, name, its->substr(name.size() + 1));
+        take_variable(all, name, environment);
       }
       for (const std::string& one : wanted.set) {
         const std::size_t equals = one.find('=');
