@@ -452,7 +452,7 @@ void Scheduler::refuse_storage(PodEntry& entry) {
   leave(entry);
   join_gang(entry);
   entry.role = Role::Refused;
-  entry.trouble = kNoVolumes;
+  entry.trouble = "Another pod has the volumes that it would have had, or they are too few for it.";
 }
 
 void Scheduler::limit(engine::GpuQuota quota) {

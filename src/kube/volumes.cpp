@@ -13,6 +13,7 @@ namespace gflow::kube {
 namespace {
 
 constexpr const char* kConflict = "node(s) didn't match PersistentVolume's node affinity";
+constexpr const char* kNoVolumes = "node(s) didn't find available persistent volumes to bind";
 constexpr const char* kZoneConflict = "node(s) had no available volume zone";
 constexpr const char* kOnePodOnly = "ReadWriteOncePod";
 constexpr const char* kNodeName = "metadata.name";

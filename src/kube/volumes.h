@@ -28,9 +28,6 @@ struct Storage {
   friend auto operator<=>(const Storage&, const Storage&) = default;
 };
 
-/// That no volumes for its claims are there.
-constexpr const char* kNoVolumes = "node(s) didn't find available persistent volumes to bind";
-
 /// Why the pods may not go to the node; "" if they may.
 [[nodiscard]] std::string refusal_of(const Node& node, const Storage& storage);
 

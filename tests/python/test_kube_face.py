@@ -125,7 +125,7 @@ def test_the_limits_of_namespaces_are_known(kube, start, viewer):
 
 def test_nothing_is_changed_there(scheduled, viewer):
     for words, instead in [
-        (("gjob", "hold", "large"), "kubectl delete pod"),
+        (("gjob", "hold", "large"), "a pod that gbatch did not make"),
         (("gjob", "update", "large", "--priority", "50"), "kubectl edit pod"),
         (("gjob", "log", "train"), "has no log"),
         (("gctl", "drain", "node", "v"), "kubectl cordon"),

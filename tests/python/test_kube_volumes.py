@@ -122,9 +122,8 @@ def test_each_has_a_volume_of_its_own(kube, start, storage):
     for i in range(3):
         with_claims(kube, f"p{i}", f"c{i}")
     start()
-    pods = until(kube, lambda pods: sum(bool(node_of(pod)) for pod in pods.values()) == 2 and any(told(pod) for pod in pods.values() if not node_of(pod)))
-    [waits] = [pod for pod in pods.values() if not node_of(pod)]
-    assert told(waits) == "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."
+    none_left = "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."
+    pods = until(kube, lambda pods: [told(pod) for pod in pods.values() if not node_of(pod)] == [none_left])
     assert {node_of(pod) for pod in pods.values()} == {"a", "b", None}
     storage.volume("more", LOCAL, "a")
     until_bound(kube, "p0", "p1", "p2")
