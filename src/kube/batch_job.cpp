@@ -21,10 +21,6 @@ WallTime time_in(const Json& of, const char* key, WallTime otherwise) {
   return read ? *read : otherwise;
 }
 
-std::string noted(const Json& metadata, std::string_view name) {
-  return text(part(metadata, "annotations"), std::string(name).c_str());
-}
-
 /// For people: whoever makes a Job writes there what he likes, and others see it.
 std::string shown(const Json& metadata, std::string_view name) {
   constexpr std::size_t kMost = 256;

@@ -18,6 +18,10 @@ std::string text(const nlohmann::json& of, const char* key) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
+std::string noted(const nlohmann::json& metadata, std::string_view name) {
+  return text(part(metadata, "annotations"), std::string(name).c_str());
+}
+
 int number(const nlohmann::json& of, const char* key, int otherwise) {
   const nlohmann::json& value = part(of, key);
   if (!value.is_number_integer()) return otherwise;

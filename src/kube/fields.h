@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 /// Reading documents of which nobody promises that a field is there, or is what it should be.
 namespace gflow::kube {
@@ -11,6 +12,8 @@ namespace gflow::kube {
 [[nodiscard]] const nlohmann::json& part(const nlohmann::json& of, const char* key);
 /// The text under the key; "" where there is none.
 [[nodiscard]] std::string text(const nlohmann::json& of, const char* key);
+/// The annotation of this name; "" where there is none.
+[[nodiscard]] std::string noted(const nlohmann::json& metadata, std::string_view name);
 /// The number under the key.
 [[nodiscard]] int number(const nlohmann::json& of, const char* key, int otherwise = 0);
 

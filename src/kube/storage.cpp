@@ -12,10 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string noted(const Json& metadata, std::string_view name) {
-  return text(part(metadata, "annotations"), std::string(name).c_str());
-}
-
 /// As an annotation it is that of old objects.
 std::string class_in(const Json& object) {
   const std::string old =

@@ -83,8 +83,8 @@ void Writer::bind(Bind bind, std::function<void(Bound)> done) {
   });
 }
 
-/// The pod is bound once they are; what is asked of the API server is never more than a moment, so
-/// that those behind it do not wait for a volume to be made.
+/// The pod is bound once they are; between two looks at them others have their turn, so that nobody
+/// waits for a volume to be made.
 void Writer::bind_claims(Api& api, Binding binding) {
   if (!election_.may_write()) return;
   const Bind& bind = binding.bind;
