@@ -93,6 +93,13 @@ def said(node, pod, name="main", stream="stdout", run=0):
     return [words[3:] for words in lines if words[1] == stream]
 
 
+def gpus_told(node, kube, pod):
+    """By its container, which runs: that it does is known before its first word is."""
+    until_running(kube, pod)
+    until_in_force(lambda: said(node, pod))
+    return said(node, pod)[0][0]
+
+
 def test_each_container_has_what_was_chosen_for_its_pod_whoever_starts_beside_it(node, kube, start, plugin):
     plugin("sim:4xH100", 4)
     for i in range(3):
@@ -277,7 +284,7 @@ def test_a_gpu_that_breaks_is_not_given_out_and_the_others_stay_who_they_are(nod
     for name in ("a", "b"):
         ask_for(kube, name, None, container(f"{TELL}; {LASTS}", **WHOLE))
         until_running(kube, name)
-    assert [said(node, name)[0][0] for name in ("a", "b")] == ["GPU-a", "GPU-b"]
+    assert [gpus_told(node, kube, name) for name in ("a", "b")] == ["GPU-a", "GPU-b"]
     machine.write_text(gpus("GPU-a", "GPU-b", "GPU-c", lost=["GPU-a"]))
     listed = devices_of(node.until(lambda node: any("trouble" in one for one in devices_of(node))))
     assert [(one["index"], one["uuid"], bool(one.get("trouble"))) for one in listed] == [(0, "GPU-a", True), (1, "GPU-b", False), (2, "GPU-c", False)]
@@ -286,18 +293,17 @@ def test_a_gpu_that_breaks_is_not_given_out_and_the_others_stay_who_they_are(nod
     ask_for(kube, "then", None, container(f"{TELL}; {LASTS}", **WHOLE))
     until_told(kube, "then", "Insufficient")
     delete(kube, "b")  # its kubelet takes one for what works, though another keeps what does not
-    until_running(kube, "then")
-    assert [said(node, name)[0][0] for name in ("next", "then")] == ["GPU-c", "GPU-b"]
+    assert [gpus_told(node, kube, name) for name in ("next", "then")] == ["GPU-c", "GPU-b"]
     delete(kube, "a")
     # It is taken out, another comes, and the plugin is another one.
     machine.write_text(gpus("GPU-b", "GPU-c", "GPU-d"))
     made.kill()
     made.up()
-    listed = devices_of(made.until_offered(4))
+    made.until_offered(4)
+    listed = devices_of(node.until(lambda node: len(devices_of(node)) == 4))
     assert [(one["index"], one["uuid"]) for one in listed] == [(0, "GPU-a"), (1, "GPU-b"), (2, "GPU-c"), (3, "GPU-d")]
     ask_for(kube, "last", None, container(f"{TELL}; {LASTS}", **WHOLE))
-    until_running(kube, "last")
-    assert said(node, "last")[0][0] == "GPU-d"
+    assert gpus_told(node, kube, "last") == "GPU-d"
 
 
 def test_a_gpu_whose_driver_nobody_describes_is_told_with_what_helps(node, kube, start, plugin, nvidia):

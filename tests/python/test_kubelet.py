@@ -10,7 +10,7 @@ from pathlib import Path
 import cdi
 import protocols
 import pytest
-from kube_scheduler import until
+from kube_scheduler import until, until_in_force
 from kubelet import delete, state_of, until_ended, until_running
 from machine import PATIENCE
 
@@ -109,22 +109,21 @@ class Plugin:
             for one in request.container_requests])
 
     def PreStartContainer(self, request, context):
-        self.owners.append(self.owner_of(*request.devices_ids))
+        self.owners += self.owners_of(*request.devices_ids)
         if self.writes:
             for device in request.devices_ids:
                 self._write(device)
         return self.messages.PreStartContainerResponse()
 
-    def owner_of(self, *devices):
-        """The pod with a container that has these, as kubelet tells: each device in an entry of its own."""
+    def owners_of(self, *devices):
+        """The pods with a container that has these, as kubelet tells: each device in an entry of its own."""
         import grpc
 
         messages, services = self._of_resources
         with grpc.insecure_channel(f"unix:{self._node.kubelet}/pod-resources/kubelet.sock") as channel:
             told = services.PodResourcesListerStub(channel).List(messages.ListPodResourcesRequest())
-        [owner] = [pod.name for pod in told.pod_resources for container in pod.containers
-                   if {name for has in container.devices if has.resource_name == RESOURCE for name in has.device_ids} == set(devices)]
-        return owner
+        return [pod.name for pod in told.pod_resources for container in pod.containers
+                if {name for has in container.devices if has.resource_name == RESOURCE for name in has.device_ids} == set(devices)]
 
     def _write(self, device):
         shared = self._node.run / "shared"
@@ -202,7 +201,7 @@ def test_kubelet_that_was_killed_finds_its_pods_and_who_has_which_device(node, k
     node.start_kubelet()
     plugin.close()
     plugin.up()
-    assert plugin.owner_of("one", "two") == "job"
+    until_in_force(lambda: plugin.owners_of("one", "two") == ["job"])  # it answers before it has looked at its pods
     node.pod("after", "true")
     after = until_ended(kube, "after")["job"]
     assert state_of(after) == state_of(before)
