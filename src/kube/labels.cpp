@@ -31,8 +31,7 @@ bool compares(const Match& match, const std::string& value) {
 bool matches(const Match& match, const Words& labels) {
   const auto at = labels.find(match.key);
   const bool is_there = at != labels.end();
-  const bool is_listed =
-      is_there && std::ranges::find(match.values, at->second) != match.values.end();
+  const bool is_listed = is_there && std::ranges::binary_search(match.values, at->second);
   if (match.op == "In") return is_listed;
   if (match.op == "NotIn") return !is_listed;
   if (match.op == "Exists") return is_there;
@@ -52,6 +51,7 @@ Match match_of(const nlohmann::json& written) {
   for (const nlohmann::json& value : part(written, "values")) {
     if (value.is_string()) match.values.push_back(value.get<std::string>());
   }
+  std::ranges::sort(match.values);
   return match;
 }
 
@@ -78,7 +78,6 @@ Selector label_selector_of(const nlohmann::json& written) {
   }
   for (const nlohmann::json& one : part(written, "matchExpressions")) {
     term.push_back(match_of(one));
-    std::ranges::sort(term.back().values);
   }
   put_in_order(term);
   return term;

@@ -17,7 +17,7 @@ using Words = std::map<std::string, std::string>;
 struct Match {
   std::string key;
   std::string op;  ///< In, NotIn, Exists, DoesNotExist, Gt, Lt
-  std::vector<std::string> values;
+  std::vector<std::string> values;  ///< in order
   bool is_field = false;  ///< of the node's name, not of a label
 
   friend auto operator<=>(const Match&, const Match&) = default;

@@ -60,6 +60,7 @@ VolumeClaim volume_claim_of(const Json& object) {
     if (text(owner, "kind") == "Pod") claim.owner = text(owner, "uid");
   }
   claim.storage_class = class_in(object);
+  claim.attributes_class = text(spec, "volumeAttributesClassName");
   claim.volume = text(spec, "volumeName");
   claim.is_bound =
       !claim.volume.empty() && !noted(metadata, "pv.kubernetes.io/bind-completed").empty();
@@ -83,6 +84,7 @@ Volume volume_of(const Json& object) {
   volume.name = text(metadata, "name");
   volume.version = text(metadata, "resourceVersion");
   volume.storage_class = class_in(object);
+  volume.attributes_class = text(spec, "volumeAttributesClassName");
   for (const auto& [name, value] : part(metadata, "labels").items()) {
     if (value.is_string()) volume.labels[name] = value.get<std::string>();
   }

@@ -22,7 +22,8 @@ struct VolumeClaim {
   std::string name_space;
   std::string name;
   std::string owner;          ///< uid of the pod it was made for; "" if for none
-  std::string storage_class;  ///< "" if it has none
+  std::string storage_class;    ///< "" if it has none
+  std::string attributes_class;  ///< "" if it has none
   std::string volume;         ///< that it is bound to, or is to be
   bool is_bound = false;      ///< whoever binds has done all of it
   bool is_lost = false;       ///< and its volume is gone
@@ -41,6 +42,7 @@ struct Volume {
   std::string name;
   std::string version;  ///< resourceVersion
   std::string storage_class;
+  std::string attributes_class;
   Words labels;
   std::vector<std::string> modes;  ///< of access, in order
   bool is_block = false;

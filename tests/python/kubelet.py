@@ -181,14 +181,15 @@ def state_of(pod):
 
 
 def delete(kube, name):
-    """As people do it: it is gone when its container is, whose last state this is."""
+    """As people do it: it is gone when its container is, whose last state this is. From before it is asked for on it is watched."""
     seen = {}
 
     def is_gone(pods):
+        if not seen:
+            kube.ask("DELETE", f"{path_of('Pod', 'default')}/{name}")
         seen.update(pods)
         return name not in pods
 
-    kube.ask("DELETE", f"{path_of('Pod', 'default')}/{name}")
     until(kube, is_gone)
     return state_of(seen[name])
 
