@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -23,6 +25,7 @@
 #include "devices/source.h"
 #include "kube/log.h"
 #include "os/clock.h"
+#include "os/fd.h"
 #include "os/file.h"
 #include "os/paths.h"
 #include "os/replace_file.h"
@@ -135,12 +138,15 @@ class Plugin {
   [[nodiscard]] std::string inventory_path() const { return places_.state + "/devices"; }
 
   void turn() {
+    watch_plugins();
     meet_kubelet();
+    pass_changes();
     if (publish_.is_due()) publish();
     if (!servers_.empty() && collect_.is_due()) collect();
     if (read_.is_due()) read_devices();
     if (!is_kept_) keep_inventory();
-    std::array<pollfd, 2> watched{{{signals_.fd(), POLLIN, 0}, {source_->fd(), POLLIN, 0}}};
+    std::array<pollfd, 3> watched{
+        {{signals_.fd(), POLLIN, 0}, {source_->fd(), POLLIN, 0}, {changes_.get(), POLLIN, 0}}};
     (void)::poll(watched.data(), watched.size(), std::chrono::milliseconds(kLook).count());
     if (source_->poll()) take_reading();
   }
@@ -180,6 +186,21 @@ class Plugin {
   }
 
   // --- the kubelet ---
+
+  /// A kubelet that starts again refuses pods whose container is to start anew before it knows of
+  /// the plugin, so that is told at once. Anew each time, as the directory may be another one now.
+  void watch_plugins() {
+    if (!changes_.valid()) return;  // then it is looked at each kLook
+    (void)::inotify_add_watch(
+        changes_.get(), places_.plugins().c_str(), IN_CREATE | IN_DELETE | IN_MOVED_TO);
+  }
+
+  /// Most are this one's own; another that came meanwhile is seen at the next look.
+  void pass_changes() {
+    alignas(inotify_event) std::array<char, 4096> events;
+    while (changes_.valid() && ::read(changes_.get(), events.data(), events.size()) > 0) {
+    }
+  }
 
   /// One that starts takes all sockets away that were there, and knows of no plugin.
   void meet_kubelet() {
@@ -359,6 +380,7 @@ class Plugin {
   std::unique_ptr<devices::Source> source_;
   NodeRecord record_;
   os::SignalWatch signals_;
+  os::Fd changes_{::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};  ///< of the directory of plugins
   kube::Log log_;
   mutable std::mutex known_mutex_;  ///< for what other threads read; one alone writes it
   Known known_;

@@ -16,9 +16,9 @@ using Words = std::map<std::string, std::string>;
 /// matchExpressions and matchFields of a term: all of them have to hold.
 struct Match {
   std::string key;
-  std::string op;  ///< In, NotIn, Exists, DoesNotExist, Gt, Lt
+  std::string op;                   ///< In, NotIn, Exists, DoesNotExist, Gt, Lt
   std::vector<std::string> values;  ///< in order
-  bool is_field = false;  ///< of the node's name, not of a label
+  bool is_field = false;            ///< of the node's name, not of a label
 
   friend auto operator<=>(const Match&, const Match&) = default;
 };

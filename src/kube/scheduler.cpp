@@ -96,7 +96,6 @@ void Scheduler::put(Pod pod) {
   if (!is_new) return update(entry, std::move(pod));
   entry.pod = std::move(pod);
   neighbours_.know(entry.pod);
-  if (!entry.pod.claims.empty()) claimants_.insert(entry.pod.uid);
   if (has_begun_) return admit(entry);
   const auto& gang = entry.pod.gang;
   if (is_mine(entry.pod) && gang && gang->name.source != GangSource::Pods) {
@@ -172,7 +171,6 @@ void Scheduler::pod_gone(const std::string& uid) {
   if (at == pods_.end()) return;
   leave(at->second);
   neighbours_.forget(at->second.pod);
-  claimants_.erase(uid);
   pods_.erase(at);
 }
 
@@ -275,11 +273,14 @@ std::optional<MonoTime> Scheduler::wake() const {
 
 /// What a node turned out not to take; what it takes is known to the engine first.
 void Scheduler::take_back() {
-  while (!revoked_.empty() || !dirty_.empty() || !rejudged_.empty()) {
+  while (!revoked_.empty() || !over_.empty() || !dirty_.empty() || !rejudged_.empty()) {
+    if (!revoked_.empty()) sort_by_volumes();
     flush_nodes();
     for (const Launched& one : std::exchange(revoked_, {})) {
       step(engine::event::AttemptRevoked{one.job, one.attempt});
     }
+    tell_classes();
+    for (const JobId id : std::exchange(over_, {})) tell_over(id);
   }
 }
 
@@ -410,7 +411,11 @@ void Scheduler::take(const engine::effect::Launch& launch) {
   if (uid == by_job_.end()) return;  // its pod is gone, and the engine is about to be told
   PodEntry& entry = pods_.at(uid->second);
   const auto node = nodes_.find(order.node);
-  if (node == nodes_.end() || !lacks(node->second, *entry.pods_class).empty()) {
+  std::optional<std::vector<ClaimStep>> claims;
+  if (node != nodes_.end() && lacks(node->second, *entry.pods_class).empty()) {
+    claims = volumes_.plan(entry.pod, node->second.node);  // others of this pass may have them
+  }
+  if (!claims) {
     touch(order.node);
     if (reclassed_.contains(entry.pod.uid)) {  // the engine would put it there again
       leave(entry);
@@ -419,8 +424,6 @@ void Scheduler::take(const engine::effect::Launch& launch) {
     revoked_.push_back({order.job, order.attempt});
     return;
   }
-  auto claims = volumes_.plan(entry.pod, node->second.node);
-  if (!claims) return refuse_storage(entry);
   drop_class(entry);
   entry.role = Role::Launched;
   entry.claims = *std::move(claims);
@@ -444,15 +447,6 @@ void Scheduler::take(const engine::effect::Launch& launch) {
                             seen,
                             entry.claims,
                             entry.is_wanted});
-}
-
-/// Another pod of this pass has what it would have, or its claims only have one volume together: it
-/// is asked for again when volumes are others.
-void Scheduler::refuse_storage(PodEntry& entry) {
-  leave(entry);
-  join_gang(entry);
-  entry.role = Role::Refused;
-  entry.trouble = "Another pod has the volumes that it would have had, or they are too few for it.";
 }
 
 void Scheduler::limit(engine::GpuQuota quota) {

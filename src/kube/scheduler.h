@@ -204,7 +204,6 @@ class Scheduler {
   // scheduler.cpp
   void step(const engine::Event& event);
   void take(const engine::effect::Launch& launch);
-  void refuse_storage(PodEntry& entry);
   void see(const engine::effect::Save& save);
   void lose(JobId id);
   void admit(PodEntry& entry);
@@ -233,14 +232,17 @@ class Scheduler {
   [[nodiscard]] std::string with_gang(const PodEntry& entry) const;
   [[nodiscard]] std::string why_gang(const PodEntry& entry) const;
   // scheduler_classes.cpp
-  Class& class_of(const Pod& pod);
+  [[nodiscard]] ClassKey key_of(const Pod& pod) const;
+  Class& class_of(ClassKey key);
   [[nodiscard]] static std::vector<Label> selector_of(const Class& pods);
   void join_class(PodEntry& entry);
   void drop_class(PodEntry& entry);
   void sort_again();
+  void sort_by_volumes();
+  void sort_relabelled();
+  bool turn_class(Class& its, const ClassKey& key);
   void tell_classes();
   void judge_again();
-  void note_storage();
   // scheduler_evict.cpp
   void take(const engine::effect::StopAttempt& stop);
   void drop_needless_evictions();
@@ -315,7 +317,7 @@ class Scheduler {
   std::set<std::string> rejudged_;  ///< nodes of which only who is admitted may be another
   Neighbours neighbours_{rejudged_};
   Volumes volumes_;
-  std::set<std::string> claimants_;                 ///< uids of pods with claims
+  std::set<std::string> claimants_;                 ///< uids of pods with claims that wait
   std::map<std::string, std::string> name_spaces_;  ///< their names by uid
   std::set<std::string> relabelled_;                ///< uids of pods whose class may be another
   std::set<std::string> reclassed_;    ///< and of those of which the engine may know another class

@@ -14,9 +14,12 @@ constexpr std::size_t kMostClasses = 4096;  // kept though no pod of them waits
 
 }  // namespace
 
-Scheduler::Class& Scheduler::class_of(const Pod& pod) {
-  ClassKey key{
+Scheduler::ClassKey Scheduler::key_of(const Pod& pod) const {
+  return {
       pod.wishes, extras_of(pod), pod.ports, neighbours_.bonds_of(pod), volumes_.storage_of(pod)};
+}
+
+Scheduler::Class& Scheduler::class_of(ClassKey key) {
   if (const auto at = classes_.find(key); at != classes_.end()) return at->second;
   if (classes_.size() >= kMostClasses) {
     std::erase_if(classes_, [](const auto& one) { return one.second.waiting == 0; });
@@ -32,8 +35,9 @@ std::vector<Label> Scheduler::selector_of(const Class& pods) {
 
 /// One for which nobody waited has to be asked for at every node: it may have been left out.
 void Scheduler::join_class(PodEntry& entry) {
-  Class& its = class_of(entry.pod);
+  Class& its = class_of(key_of(entry.pod));
   entry.pods_class = &its;
+  if (!entry.pod.claims.empty()) claimants_.insert(entry.pod.uid);
   const Job* job = entry.job.is_set() ? state_.find(entry.job) : nullptr;
   if (job != nullptr && job->spec.request.selector != selector_of(its)) {
     reclassed_.insert(entry.pod.uid);
@@ -46,33 +50,69 @@ void Scheduler::join_class(PodEntry& entry) {
 void Scheduler::drop_class(PodEntry& entry) {
   if (entry.pods_class == nullptr) return;
   Class& its = *std::exchange(entry.pods_class, nullptr);
+  claimants_.erase(entry.pod.uid);
   if (--its.waiting == 0) neighbours_.unwatch(its.id);
-}
-
-void Scheduler::note_storage() {
-  if (!volumes_.take_news()) return;
-  for (const std::string& uid : claimants_) {
-    relabelled_.insert(uid);
-    if (pods_.at(uid).role == Role::Refused) new_.push_back(uid);
-  }
 }
 
 /// Pods that wait and are not what they were to their neighbours, or have other volumes.
 void Scheduler::sort_again() {
-  note_storage();
   if (neighbours_.take_news()) {
     for (const auto& [uid, entry] : pods_) {
       if (entry.pods_class != nullptr) relabelled_.insert(uid);
     }
   }
+  sort_by_volumes();
+}
+
+void Scheduler::sort_by_volumes() {
+  if (const VolumeNews news = volumes_.take_news(); !news.is_empty()) {
+    for (const std::string& uid : claimants_) {
+      if (volumes_.concerns(news, pods_.at(uid).pod)) relabelled_.insert(uid);
+    }
+  }
+  sort_relabelled();
+}
+
+void Scheduler::sort_relabelled() {
+  std::map<Class*, std::map<ClassKey, std::vector<PodEntry*>>> others;
   for (const std::string& uid : std::exchange(relabelled_, {})) {
     const auto at = pods_.find(uid);
     if (at == pods_.end() || at->second.pods_class == nullptr) continue;
     PodEntry& entry = at->second;
-    if (&class_of(entry.pod) == entry.pods_class) continue;
-    drop_class(entry);
-    join_class(entry);
+    ClassKey key = key_of(entry.pod);
+    const auto known = classes_.find(key);
+    if (known != classes_.end() && &known->second == entry.pods_class) continue;
+    others[entry.pods_class][std::move(key)].push_back(&entry);
   }
+  for (auto& [its, keys] : others) {
+    for (const auto& [key, entries] : keys) {
+      if (entries.size() == its->waiting && turn_class(*its, key)) continue;
+      for (PodEntry* entry : entries) {
+        drop_class(*entry);
+        join_class(*entry);
+      }
+    }
+  }
+}
+
+/// All its pods have other volumes to choose from, and the same: it goes on as the class of these,
+/// and the engine is told of nodes that are not what they were to it, and of nothing else. False:
+/// it is more than that.
+bool Scheduler::turn_class(Class& its, const ClassKey& key) {
+  const ClassKey was{its.wishes, its.extras, its.ports, its.bonds, its.storage};
+  ClassKey now = was;
+  std::get<Storage>(now) = std::get<Storage>(key);
+  if (now != key) return false;
+  if (const auto taken = classes_.find(key); taken != classes_.end()) {
+    if (taken->second.waiting > 0) return false;
+    classes_.erase(taken);
+  }
+  auto node = classes_.extract(was);
+  node.key() = std::move(now);
+  its.storage = std::get<Storage>(key);
+  classes_.insert(std::move(node));
+  judge_all();
+  return true;
 }
 
 /// So that each keeps its place in the queue. Where no node admits one now, it waits as such do.

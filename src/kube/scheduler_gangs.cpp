@@ -110,6 +110,7 @@ void Scheduler::take_back_gangs() {
       return true;
     });
     judge_again();
+    sort_by_volumes();  // of which some are free again, for others
     take_back();
   }
   for (const engine::GangNumber number : held) state_.hold_gang(number, false);

@@ -21,13 +21,13 @@ struct VolumeClaim {
   std::string uid;
   std::string name_space;
   std::string name;
-  std::string owner;          ///< uid of the pod it was made for; "" if for none
-  std::string storage_class;    ///< "" if it has none
+  std::string owner;             ///< uid of the pod it was made for; "" if for none
+  std::string storage_class;     ///< "" if it has none
   std::string attributes_class;  ///< "" if it has none
-  std::string volume;         ///< that it is bound to, or is to be
-  bool is_bound = false;      ///< whoever binds has done all of it
-  bool is_lost = false;       ///< and its volume is gone
-  bool is_deleted = false;    ///< being deleted
+  std::string volume;            ///< that it is bound to, or is to be
+  bool is_bound = false;         ///< whoever binds has done all of it
+  bool is_lost = false;          ///< and its volume is gone
+  bool is_deleted = false;       ///< being deleted
   std::string selected_node;
   std::vector<std::string> modes;  ///< of access, in order
   bool is_block = false;

@@ -18,23 +18,29 @@ constexpr const char* kZoneConflict = "node(s) had no available volume zone";
 constexpr const char* kOnePodOnly = "ReadWriteOncePod";
 constexpr const char* kNodeName = "metadata.name";
 
-constexpr std::array kZoneLabels = {"topology.kubernetes.io/zone",
-                                    "topology.kubernetes.io/region",
-                                    "failure-domain.beta.kubernetes.io/zone",
-                                    "failure-domain.beta.kubernetes.io/region"};
+/// Labels of nodes and volumes, and those that old ones have in their place.
+struct ZoneLabel {
+  const char* label;
+  const char* old;
+};
+constexpr std::array kZoneLabels = {
+    ZoneLabel{"topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"},
+    ZoneLabel{"topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"}};
 
-/// Objects of a kind have their names one after the other: a uid that goes may be of one before.
+/// The name that is free now. Objects of a kind have their names one after the other: a uid that
+/// goes may be of one before.
 template <typename Object>
-bool drop(std::map<std::string, Object>& objects,
-          std::map<std::string, std::string>& names,
-          const std::string& uid) {
-  const auto name = names.find(uid);
-  if (name == names.end()) return false;
-  const auto at = objects.find(name->second);
-  names.erase(name);
-  if (at == objects.end() || at->second.uid != uid) return false;
-  objects.erase(at);
-  return true;
+std::optional<std::string> drop(std::map<std::string, Object>& objects,
+                                std::map<std::string, std::string>& names,
+                                const std::string& uid) {
+  const auto at = names.find(uid);
+  if (at == names.end()) return std::nullopt;
+  std::string name = std::move(at->second);
+  names.erase(at);
+  const auto object = objects.find(name);
+  if (object == objects.end() || object->second.uid != uid) return std::nullopt;
+  objects.erase(object);
+  return name;
 }
 
 /// Whether it is another one than was known.
@@ -56,74 +62,215 @@ bool is_for_one_pod(const VolumeClaim& claim) {
   return std::ranges::find(claim.modes, kOnePodOnly) != claim.modes.end();
 }
 
-/// The zones that its labels say it is in; a node of no zone is not asked.
-std::optional<Storage::Place> zones_of(const Volume& volume) {
-  Term in;
-  Term nowhere;
-  for (const char* label : kZoneLabels) {
-    nowhere.push_back({label, "DoesNotExist", {}});
-    const auto at = volume.labels.find(label);
-    if (at == volume.labels.end()) continue;
-    Match zone{label, "In", {}};
-    for (std::string_view rest = at->second; !rest.empty();) {  // "a__b" is in both
-      const std::size_t end = rest.find("__");
-      zone.values.emplace_back(rest.substr(0, end));
-      rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 2);
-    }
-    in.push_back(std::move(zone));
+std::vector<std::string> zones_in(std::string_view label) {
+  std::vector<std::string> zones;
+  while (!label.empty()) {  // "a__b" is in both
+    const std::size_t end = label.find("__");
+    zones.emplace_back(label.substr(0, end));
+    label = end == std::string_view::npos ? std::string_view() : label.substr(end + 2);
   }
-  if (in.empty()) return std::nullopt;
-  return Storage::Place{{std::move(nowhere), std::move(in)}, kZoneConflict};
+  std::ranges::sort(zones);
+  return zones;
+}
+
+/// The zones that its labels say it is in, a place for each; a node of no zone is not asked.
+void add_zones(const Volume& volume, std::vector<Storage::Place>& places) {
+  Term of_none;
+  for (const auto& [label, old] : kZoneLabels) {
+    of_none.push_back({label, "DoesNotExist", {}});
+    of_none.push_back({old, "DoesNotExist", {}});
+  }
+  const auto add = [&](const char* label, std::vector<Term> terms) {
+    const auto at = volume.labels.find(label);
+    if (at == volume.labels.end()) return;
+    for (Term& term : terms) term.back().values = zones_in(at->second);
+    terms.push_back(of_none);
+    places.push_back({Shared(std::move(terms)), kZoneConflict});
+  };
+  for (const auto& [label, old] : kZoneLabels) {
+    add(label, {{{label, "In", {}}}});
+    add(old, {{{old, "In", {}}}, {{old, "DoesNotExist", {}}, {label, "In", {}}}});
+  }
 }
 
 /// The claim is tied to it: its volume is being made there.
-Storage::Place only(const std::string& node) {
-  return {{{Match{kNodeName, "In", {node}, true}}}, kNoVolumes};
+std::vector<Term> only(const std::string& node) { return {{Match{kNodeName, "In", {node}, true}}}; }
+
+bool is_there(const Node& node, const Storage::Where& where) {
+  return !where || meets_any(node, *where);
+}
+
+/// Terms of one condition on the same label are one term.
+std::vector<Term> joined(const std::vector<Storage::Choice>& choices) {
+  std::vector<Term> terms;
+  std::map<std::pair<std::string, bool>, std::set<std::string>> values;
+  for (const Storage::Choice& choice : choices) {
+    for (const Term& term : *choice.where) {
+      if (term.size() != 1 || term.front().op != "In") {
+        terms.push_back(term);
+        continue;
+      }
+      const Match& match = term.front();
+      values[{match.key, match.is_field}].insert(match.values.begin(), match.values.end());
+    }
+  }
+  for (const auto& [of, its] : values) {
+    terms.push_back({Match{of.first, "In", {its.begin(), its.end()}, of.second}});
+  }
+  std::ranges::sort(terms);
+  terms.erase(std::ranges::unique(terms).begin(), terms.end());
+  return terms;
+}
+
+Storage::Options options_with(std::vector<Storage::Choice> choices) {
+  const bool is_everywhere =
+      std::ranges::any_of(choices, [](const Storage::Choice& choice) { return !choice.where; });
+  std::optional<Storage::Place> place;
+  if (!is_everywhere) place = {Shared(joined(choices)), kNoVolumes};
+  return {Shared(std::move(choices)), std::move(place)};
+}
+
+/// These, or one is made where none of them is.
+Storage::Options options_with(const std::vector<const Volume*>& volumes, const StorageClass& of) {
+  std::vector<Storage::Choice> choices;
+  for (const Volume* volume : volumes) choices.push_back({volume->name, volume->affinity});
+  if (of.makes_volumes) {
+    choices.push_back({"", of.topologies.empty() ? Storage::Where() : of.topologies});
+  }
+  return options_with(std::move(choices));
+}
+
+/// A choice for each claim, none with the volume of another; empty: there is not enough.
+std::optional<std::vector<const Storage::Choice*>> choose(
+    const Node& node, const std::vector<Storage::Choices>& claims) {
+  std::vector<const Storage::Choice*> chosen;
+  for (const Storage::Choices& choices : claims) {
+    const auto is_had = [&](const Storage::Choice& choice) {
+      return !choice.volume.empty() &&
+             std::ranges::find(chosen, choice.volume, &Storage::Choice::volume) != chosen.end();
+    };
+    const auto found = std::ranges::find_if(*choices, [&](const Storage::Choice& choice) {
+      return is_there(node, choice.where) && !is_had(choice);
+    });
+    if (found == (*choices).end()) return std::nullopt;
+    chosen.push_back(&*found);
+  }
+  return chosen;
+}
+
+/// A volume as large as the claim says, and of its ways.
+bool is_enough(const Volume& volume, const VolumeClaim& claim) {
+  return !volume.is_deleted && volume.is_block == claim.is_block && volume.size >= claim.size &&
+         volume.attributes_class == claim.attributes_class;
+}
+
+/// That of the first place that the node is not; "" if it is all of them.
+std::string refusal_of(const Node& node, const std::vector<Storage::Place>& places) {
+  const auto not_there = std::ranges::find_if(
+      places, [&node](const Storage::Place& place) { return !meets_any(node, *place.terms); });
+  return not_there == places.end() ? "" : not_there->otherwise;
 }
 
 }  // namespace
 
 std::string refusal_of(const Node& node, const Storage& storage) {
   if (!storage.trouble.empty()) return storage.trouble;
-  for (const Storage::Place& place : storage.places) {
-    if (!meets_any(node, place.terms)) return place.otherwise;
-  }
-  return {};
+  if (std::string refusal = refusal_of(node, storage.places); !refusal.empty()) return refusal;
+  if (!storage.claims.empty() && !choose(node, storage.claims)) return kNoVolumes;
+  return refusal_of(node, storage.zones);
 }
 
 void Volumes::put(VolumeClaim claim) {
   std::string name = name_of(claim);
-  has_news_ |= keep(claims_, claim_names_, name, std::move(claim));
+  if (keep(claims_, claim_names_, name, std::move(claim))) news_.claims.insert(std::move(name));
 }
 
-void Volumes::claim_gone(const std::string& uid) { has_news_ |= drop(claims_, claim_names_, uid); }
+void Volumes::claim_gone(const std::string& uid) {
+  const auto name = drop(claims_, claim_names_, uid);
+  if (name) news_.claims.insert(*name);
+}
 
+/// What changes with every write of it is no news.
 void Volumes::put(Volume volume) {
-  const std::string name = volume.name;
-  has_news_ |= keep(volumes_, volume_names_, name, std::move(volume));
+  const auto known = volumes_.find(volume.name);
+  if (known != volumes_.end()) {
+    known->second.version = volume.version;
+    if (known->second == volume) return;
+    volume_names_.erase(known->second.uid);
+    index(known->second, false);
+  }
+  volume_names_[volume.uid] = volume.name;
+  Volume& kept = volumes_[volume.name];
+  kept = std::move(volume);
+  index(kept, true);
 }
 
 void Volumes::volume_gone(const std::string& uid) {
-  has_news_ |= drop(volumes_, volume_names_, uid);
+  const auto name = volume_names_.find(uid);
+  if (name == volume_names_.end()) return;
+  const auto at = volumes_.find(name->second);
+  index(at->second, false);
+  volume_names_.erase(name);
+  volumes_.erase(at);
+}
+
+/// One that is there, or is not any more.
+void Volumes::index(const Volume& volume, bool is_there) {
+  const bool is_aside = !volume.claim.empty();
+  auto& by = is_aside ? aside_ : free_;
+  const std::string& key = is_aside ? volume.claim : volume.storage_class;
+  auto& names = by[key];
+  if (is_there) {
+    names.insert(volume.name);
+  } else {
+    names.erase(volume.name);
+  }
+  if (names.empty()) by.erase(key);
+  news_.volumes.insert(volume.name);
+  if (is_aside) {
+    news_.claims.insert(volume.claim);
+  } else if (volume.is_available && !taken_.contains(volume.name)) {
+    tell_change_of(volume.storage_class);
+  }
+}
+
+void Volumes::tell_change_of(const std::string& storage_class) {
+  news_.classes.insert(storage_class);
+  std::erase_if(options_,
+                [&](const auto& one) { return one.first.storage_class == storage_class; });
 }
 
 void Volumes::put(StorageClass one) {
   const std::string name = one.name;
-  has_news_ |= keep(classes_, class_names_, name, std::move(one));
+  if (keep(classes_, class_names_, name, std::move(one))) tell_change_of(name);
 }
 
-void Volumes::class_gone(const std::string& uid) { has_news_ |= drop(classes_, class_names_, uid); }
+void Volumes::class_gone(const std::string& uid) {
+  const auto name = drop(classes_, class_names_, uid);
+  if (name) tell_change_of(*name);
+}
 
 void Volumes::know(Known known) {
-  has_news_ |= known_ != known;
+  news_.is_all = news_.is_all || known_ != known;
   known_ = known;
+}
+
+bool Volumes::concerns(const VolumeNews& news, const Pod& pod) const {
+  return news.is_all || std::ranges::any_of(pod.claims, [&](const PodClaim& one) {
+           if (news.claims.contains(pod.name_space + "/" + one.name)) return true;
+           const VolumeClaim* claim = claim_of(pod, one);
+           if (claim == nullptr) return false;
+           return claim->is_bound ? news.volumes.contains(claim->volume)
+                                  : news.classes.contains(claim->storage_class);
+         });
 }
 
 void Volumes::use(const Pod& pod) {
   for (const PodClaim& one : pod.claims) {
-    users_[pod.name_space + "/" + one.name].insert(pod.uid);
+    const std::string name = pod.name_space + "/" + one.name;
+    users_[name].insert(pod.uid);
     const VolumeClaim* claim = claim_of(pod, one);
-    has_news_ |= claim != nullptr && is_for_one_pod(*claim);
+    if (claim != nullptr && is_for_one_pod(*claim)) news_.claims.insert(name);
   }
 }
 
@@ -131,7 +278,7 @@ void Volumes::release(const Pod& pod) {
   for (const PodClaim& one : pod.claims) {
     const std::string name = pod.name_space + "/" + one.name;
     const VolumeClaim* claim = claim_of(pod, one);
-    has_news_ |= claim != nullptr && is_for_one_pod(*claim);
+    if (claim != nullptr && is_for_one_pod(*claim)) news_.claims.insert(name);
     if (const auto at = users_.find(name); at != users_.end()) {
       at->second.erase(pod.uid);
       if (at->second.empty()) users_.erase(at);
@@ -140,8 +287,9 @@ void Volumes::release(const Pod& pod) {
     if (tie == ties_.end() || tie->second.pods.erase(pod.uid) == 0) continue;
     if (!tie->second.pods.empty()) continue;
     taken_.erase(tie->second.volume);
+    tell_taken(tie->second.volume);
     ties_.erase(tie);
-    has_news_ = true;
+    news_.claims.insert(name);
   }
 }
 
@@ -149,13 +297,20 @@ void Volumes::reserve(const Pod& pod,
                       const std::string& node,
                       const std::vector<ClaimStep>& steps) {
   for (const ClaimStep& step : steps) {
-    Tie& tie = ties_[pod.name_space + "/" + step.name];
+    const std::string name = pod.name_space + "/" + step.name;
+    Tie& tie = ties_[name];
     tie.node = node;
     tie.volume = step.volume;
     tie.pods.insert(pod.uid);
-    if (!step.volume.empty()) taken_.insert(step.volume);
-    has_news_ = true;
+    news_.claims.insert(name);
+    if (!step.volume.empty() && taken_.insert(step.volume).second) tell_taken(step.volume);
   }
+}
+
+/// It is free no more, or again.
+void Volumes::tell_taken(const std::string& volume) {
+  const auto at = volumes_.find(volume);
+  if (at != volumes_.end() && at->second.claim.empty()) tell_change_of(at->second.storage_class);
 }
 
 const VolumeClaim* Volumes::claim_of(const Pod& pod, const PodClaim& claim) const {
@@ -163,9 +318,9 @@ const VolumeClaim* Volumes::claim_of(const Pod& pod, const PodClaim& claim) cons
   return at == claims_.end() ? nullptr : &at->second;
 }
 
-Volumes::Open Volumes::open_of(const VolumeClaim& claim) const {
+const StorageClass* Volumes::class_of(const VolumeClaim& claim) const {
   const auto at = classes_.find(claim.storage_class);
-  return {&claim, at == classes_.end() ? nullptr : &at->second};
+  return at == classes_.end() ? nullptr : &at->second;
 }
 
 /// For which a volume is being made for it; "": for none.
@@ -212,118 +367,120 @@ std::string Volumes::trouble_of(const VolumeClaim& claim, const std::string& pod
            "access mode";
   }
   if (claim.is_bound) return {};
-  const Open open = open_of(claim);
-  if (open.of == nullptr && !claim.storage_class.empty()) {
+  const StorageClass* of = class_of(claim);
+  if (of == nullptr && !claim.storage_class.empty()) {
     return fmt::format("storageclass.storage.k8s.io \"{}\" not found", claim.storage_class);
   }
-  const bool waits = open.of != nullptr && open.of->waits && claim.volume.empty();
+  const bool waits = of != nullptr && of->waits && claim.volume.empty();
   return waits ? "" : "pod has unbound immediate PersistentVolumeClaims";
 }
 
-/// Whether a volume that nobody has yet could be that of the claim, on a node where it is.
+/// The volume that is for it and for nobody else; null if none is.
+const Volume* Volumes::volume_aside(const VolumeClaim& claim) const {
+  if (const auto tie = ties_.find(name_of(claim)); tie != ties_.end()) {
+    const auto its = volumes_.find(tie->second.volume);
+    if (its != volumes_.end()) return &its->second;
+  }
+  const auto aside = aside_.find(name_of(claim));
+  if (aside == aside_.end()) return nullptr;
+  for (const std::string& name : aside->second) {
+    const Volume& volume = volumes_.at(name);
+    const bool is_its = volume.claim_uid.empty() || volume.claim_uid == claim.uid;
+    if (is_its && is_enough(volume, claim)) return &volume;
+  }
+  return nullptr;
+}
+
+/// Whether it could be the claim's, on a node where it is, as nobody else has it.
 bool Volumes::suits(const Volume& volume, const VolumeClaim& claim) const {
-  if (volume.is_deleted || volume.is_block != claim.is_block || volume.size < claim.size) {
-    return false;
-  }
-  if (!volume.claim.empty()) {
-    return volume.claim == name_of(claim) &&
-           (volume.claim_uid.empty() || volume.claim_uid == claim.uid);
-  }
-  return volume.is_available && !taken_.contains(volume.name) &&
-         volume.storage_class == claim.storage_class &&
+  return is_enough(volume, claim) && volume.is_available && !taken_.contains(volume.name) &&
          std::ranges::includes(volume.modes, claim.modes) &&
          (!claim.selector || selects(claim.selector, volume.labels));
 }
 
-/// Smallest first; one that is set aside for it is the only one.
-std::vector<const Volume*> Volumes::volumes_for(const VolumeClaim& claim) const {
-  if (const auto tie = ties_.find(name_of(claim)); tie != ties_.end()) {
-    const auto its = volumes_.find(tie->second.volume);
-    if (its != volumes_.end()) return {&its->second};
+/// What there is for all claims of its kind, smallest first.
+const Storage::Options& Volumes::options_of_kind(const VolumeClaim& claim,
+                                                 const StorageClass& of) const {
+  Kind kind{claim.storage_class,
+            claim.attributes_class,
+            claim.size,
+            claim.modes,
+            claim.is_block,
+            claim.selector};
+  if (const auto known = options_.find(kind); known != options_.end()) return known->second;
+  std::vector<const Volume*> volumes;
+  if (const auto free = free_.find(claim.storage_class); free != free_.end()) {
+    for (const std::string& name : free->second) {
+      const Volume& volume = volumes_.at(name);
+      if (suits(volume, claim)) volumes.push_back(&volume);
+    }
   }
-  std::vector<const Volume*> found;
-  for (const auto& [name, volume] : volumes_) {
-    if (!suits(volume, claim)) continue;
-    if (!volume.claim.empty()) return {&volume};
-    found.push_back(&volume);
-  }
-  std::ranges::stable_sort(found, {}, &Volume::size);
-  return found;
+  std::ranges::stable_sort(volumes, {}, &Volume::size);
+  return options_.emplace(std::move(kind), options_with(volumes, of)).first->second;
 }
 
-/// Where some volume is that could be its own, or where one could be made.
-void Volumes::add_places(const Open& open, std::vector<Storage::Place>& places) const {
-  if (const std::string node = node_of(*open.claim); !node.empty()) {
-    places.push_back(only(node));
-    return;
+/// REQUIRES: it has a class that waits for a pod to have its node.
+Storage::Options Volumes::options_of(const VolumeClaim& claim) const {
+  if (const std::string node = node_of(claim); !node.empty()) {
+    return options_with({{"", only(node)}});
   }
-  Storage::Place place{{}, kNoVolumes};
-  for (const Volume* volume : volumes_for(*open.claim)) {
-    if (!volume->affinity) return;  // everywhere
-    place.terms.insert(place.terms.end(), volume->affinity->begin(), volume->affinity->end());
+  const StorageClass& of = *class_of(claim);
+  const Volume* aside = volume_aside(claim);
+  return aside == nullptr ? options_of_kind(claim, of) : options_with({aside}, of);
+}
+
+std::vector<const VolumeClaim*> Volumes::open_claims(const Pod& pod) const {
+  std::vector<const VolumeClaim*> open;
+  for (const PodClaim& one : pod.claims) {
+    const VolumeClaim* claim = claim_of(pod, one);
+    if (!claim->is_bound) open.push_back(claim);
   }
-  if (open.of->makes_volumes) {
-    if (open.of->topologies.empty()) return;
-    const auto& topologies = open.of->topologies;
-    place.terms.insert(place.terms.end(), topologies.begin(), topologies.end());
-  }
-  std::ranges::sort(place.terms);
-  place.terms.erase(std::ranges::unique(place.terms).begin(), place.terms.end());
-  places.push_back(std::move(place));
+  std::ranges::stable_sort(open, {}, &VolumeClaim::size);
+  return open;
 }
 
 Storage Volumes::storage_of(const Pod& pod) const {
   if (pod.claims.empty() || known_ == Known::Ignored) return {};
-  if (known_ == Known::Not) return {"its PersistentVolumeClaims cannot be read yet", {}};
+  if (known_ == Known::Not) return {"its PersistentVolumeClaims cannot be read yet"};
   for (const PodClaim& one : pod.claims) {
-    if (std::string lack = lack_of(pod, one); !lack.empty()) return {lack, {}};
+    if (std::string lack = lack_of(pod, one); !lack.empty()) return {lack};
   }
   Storage storage;
-  std::vector<Storage::Place> zones;  // kube-scheduler asks for these last
   for (const PodClaim& one : pod.claims) {
     const VolumeClaim& claim = *claim_of(pod, one);
-    if (std::string trouble = trouble_of(claim, pod.uid); !trouble.empty()) return {trouble, {}};
-    if (!claim.is_bound) {
-      add_places(open_of(claim), storage.places);
-      continue;
-    }
+    if (std::string trouble = trouble_of(claim, pod.uid); !trouble.empty()) return {trouble};
+    if (!claim.is_bound) continue;
     const Volume& volume = volumes_.at(claim.volume);
-    if (volume.affinity) storage.places.push_back({*volume.affinity, kConflict});
-    if (auto its = zones_of(volume)) zones.push_back(*std::move(its));
+    if (volume.affinity) storage.places.push_back({Shared(*volume.affinity), kConflict});
+    add_zones(volume, storage.zones);
   }
-  storage.places.insert(storage.places.end(), zones.begin(), zones.end());
+  const std::vector<const VolumeClaim*> open = open_claims(pod);
+  if (open.size() == 1) {  // whichever volumes there are, where they are is all that counts
+    const Storage::Options options = options_of(*open.front());
+    if (options.place) storage.places.push_back(*options.place);
+    return storage;
+  }
+  for (const VolumeClaim* claim : open) storage.claims.push_back(options_of(*claim).choices);
   return storage;
 }
 
 std::optional<std::vector<ClaimStep>> Volumes::plan(const Pod& pod, const Node& node) const {
   if (pod.claims.empty() || known_ == Known::Ignored) return std::vector<ClaimStep>{};
   if (!refusal_of(node, storage_of(pod)).empty()) return std::nullopt;
-  std::vector<Open> open;
-  for (const PodClaim& one : pod.claims) {
-    const VolumeClaim& claim = *claim_of(pod, one);
-    if (!claim.is_bound) open.push_back(open_of(claim));
-  }
-  std::ranges::stable_sort(open, {}, [](const Open& one) { return one.claim->size; });
+  const std::vector<const VolumeClaim*> open = open_claims(pod);
+  std::vector<Storage::Choices> choices;
+  for (const VolumeClaim* claim : open) choices.push_back(options_of(*claim).choices);
+  const auto chosen = choose(node, choices);
+  if (!chosen) return std::nullopt;
   std::vector<ClaimStep> steps;
-  for (const Open& one : open) {
-    ClaimStep step{one.claim->name, one.claim->uid, {}, {}, {}};
-    const auto is_had = [&](const Volume* volume) {
-      const bool is_elsewhere = volume->affinity && !meets_any(node, *volume->affinity);
-      return !is_elsewhere &&
-             std::ranges::find(steps, volume->name, &ClaimStep::volume) == steps.end();
-    };
-    std::vector<const Volume*> volumes;
-    if (node_of(*one.claim).empty()) volumes = volumes_for(*one.claim);
-    const auto found = std::ranges::find_if(volumes, is_had);
-    if (found != volumes.end()) {
-      step.volume = (*found)->name;
-      step.volume_uid = (*found)->uid;
-      step.volume_version = (*found)->version;
-    } else {
-      const auto& topologies = one.of->topologies;
-      const bool can_be_made =
-          one.of->makes_volumes && (topologies.empty() || meets_any(node, topologies));
-      if (!can_be_made) return std::nullopt;
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    ClaimStep step{open[i]->name, open[i]->uid, {}, {}, {}};
+    if (const std::string& name = (*chosen)[i]->volume; !name.empty()) {
+      const Volume& volume = volumes_.at(name);
+      step.volume = name;
+      step.volume_uid = volume.uid;
+      step.volume_version = volume.version;
+      step.is_aside = !volume.claim.empty();
     }
     steps.push_back(std::move(step));
   }

@@ -78,6 +78,9 @@ class KubeVolumes : public ::testing::Test {
   void put_claim(const Json& one) { volumes_.put(volume_claim_of(one)); }
   void put_volume(const Json& one) { volumes_.put(volume_of(one)); }
   void put_class(const Json& one) { volumes_.put(storage_class_of(one)); }
+  [[nodiscard]] bool is_news_for(const Pod& pod) {
+    return volumes_.concerns(volumes_.take_news(), pod);
+  }
   [[nodiscard]] std::string refusal(const Pod& pod, const Node& node) const {
     return refusal_of(node, volumes_.storage_of(pod));
   }
@@ -234,10 +237,23 @@ TEST_F(KubeVolumes, TwoClaimsDoNotHaveOneVolume) {
   put_claim(claim("log", "local"));
   put_volume(volume("v1", "local", "n1"));
   const Pod both = pod("both", {{"data"}, {"log"}});
-  EXPECT_EQ(refusal(both, n1_), "") << "each of them could";
+  EXPECT_EQ(refusal(both, n1_), kNobodyHas) << "each of them could, but not both";
   EXPECT_EQ(plan(both, n1_), "none");
   put_volume(volume("v2", "local", "n1"));
+  EXPECT_EQ(refusal(both, n1_), "");
   EXPECT_EQ(plan(both, n1_), "data=v1 log=v2");
+}
+
+TEST_F(KubeVolumes, AVolumeHasTheAttributesThatItsClaimAsksFor) {
+  Json fast = claim("data", "local");
+  fast["spec"]["volumeAttributesClassName"] = "fast";
+  put_claim(fast);
+  Json slow = volume("v1", "local");
+  put_volume(slow);
+  EXPECT_EQ(plan(train_, n1_), "none");
+  slow["spec"]["volumeAttributesClassName"] = "fast";
+  put_volume(slow);
+  EXPECT_EQ(plan(train_, n1_), "data=v1");
 }
 
 TEST_F(KubeVolumes, OneIsMadeWhereItsClassSays) {
@@ -265,12 +281,13 @@ TEST_F(KubeVolumes, AReadWriteOncePodClaimIsThatOfOnePod) {
   Json single = volume("v1", "made");
   put_volume(single);
   const Pod second = pod("second", {{"data"}});
+  (void)is_news_for(second);
   volumes_.use(train_);
   EXPECT_EQ(refusal(train_, n1_), "");
   EXPECT_TRUE(refusal(second, n1_).contains("ReadWriteOncePod"));
-  EXPECT_TRUE(volumes_.take_news());
+  EXPECT_TRUE(is_news_for(second));
   volumes_.release(train_);
-  EXPECT_TRUE(volumes_.take_news());
+  EXPECT_TRUE(is_news_for(second));
   EXPECT_EQ(refusal(second, n1_), "");
 }
 
@@ -283,15 +300,67 @@ TEST_F(KubeVolumes, UntilTheyAreKnownPodsWithClaimsWait) {
   EXPECT_EQ(ignoring.storage_of(train_), Storage{});
 }
 
-TEST_F(KubeVolumes, OnlyWhatIsOtherIsNews) {
-  put_volume(volume("v1", "local", "n1"));
-  EXPECT_TRUE(volumes_.take_news());
-  put_volume(volume("v1", "local", "n1"));
-  EXPECT_FALSE(volumes_.take_news());
+TEST_F(KubeVolumes, OnlyWhatIsOtherIsNewsAndOnlyForThoseThatItConcerns) {
+  put_claim(claim("data", "local"));
+  put_claim(claim("disk", "made"));
+  put_claim(bound(claim("old", "local"), "v0"));
+  const Pod made = pod("made", {{"disk"}});
+  const Pod old = pod("old", {{"old"}});
+  EXPECT_TRUE(is_news_for(train_));
+  EXPECT_FALSE(is_news_for(train_)) << "it was asked";
+  Json one = volume("v1", "local", "n1");
+  put_volume(one);
+  const VolumeNews news = volumes_.take_news();
+  EXPECT_TRUE(volumes_.concerns(news, train_));
+  EXPECT_FALSE(volumes_.concerns(news, made));
+  EXPECT_FALSE(volumes_.concerns(news, old));
+  one["metadata"]["resourceVersion"] = "8";
+  put_volume(one);
+  EXPECT_TRUE(volumes_.take_news().is_empty()) << "it was written, and is what it was";
+  EXPECT_EQ(volumes_.plan(train_, n1_)->front().volume_version, "8");
   volumes_.volume_gone("one before");
-  EXPECT_FALSE(volumes_.take_news());
+  EXPECT_TRUE(volumes_.take_news().is_empty());
+  put_volume(volume("v0", "local", "n1"));
+  EXPECT_TRUE(is_news_for(old));
   volumes_.volume_gone("v1");
-  EXPECT_TRUE(volumes_.take_news());
+  EXPECT_TRUE(is_news_for(train_));
+}
+
+TEST_F(KubeVolumes, OneThatIsTakenIsNewsForThoseThatCouldHaveHadIt) {
+  put_claim(claim("data", "local"));
+  put_claim(claim("other", "local"));
+  put_claim(claim("disk", "made"));
+  put_volume(volume("v1", "local", "n1"));
+  const Pod other = pod("other", {{"other"}});
+  (void)is_news_for(other);
+  const auto steps = volumes_.plan(train_, n1_);
+  volumes_.use(train_);
+  volumes_.reserve(train_, "n1", *steps);
+  VolumeNews news = volumes_.take_news();
+  EXPECT_TRUE(volumes_.concerns(news, other));
+  EXPECT_FALSE(volumes_.concerns(news, pod("made", {{"disk"}})));
+  EXPECT_EQ(refusal(other, n1_), kNobodyHas);
+  // That the cluster says so, too, changes nothing for them.
+  Json set_aside = volume("v1", "local", "n1");
+  set_aside["spec"]["claimRef"] = {{"namespace", "default"}, {"name", "data"}, {"uid", "data"}};
+  put_volume(set_aside);
+  put_claim(bound(claim("data", "local"), "v1"));
+  EXPECT_FALSE(is_news_for(other));
+  volumes_.release(train_);
+  EXPECT_EQ(refusal(other, n1_), kNobodyHas);
+}
+
+TEST_F(KubeVolumes, OldLabelsOfZonesAreThoseOfNewNodes) {
+  put_claim(bound(claim("data", "made"), "v1"));
+  Json of_zone = volume("v1", "made");
+  of_zone["metadata"]["labels"]["failure-domain.beta.kubernetes.io/zone"] = "a";
+  put_volume(of_zone);
+  EXPECT_EQ(refusal(train_, n1_), "");
+  EXPECT_EQ(refusal(train_, n2_), "node(s) had no available volume zone");
+  EXPECT_EQ(refusal(train_, node("n3")), "") << "which is in none";
+  Node old = node("n4", "a");
+  old.labels["failure-domain.beta.kubernetes.io/zone"] = "b";
+  EXPECT_EQ(refusal(train_, old), "node(s) had no available volume zone") << "its own comes first";
 }
 
 }  // namespace
