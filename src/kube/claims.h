@@ -8,12 +8,9 @@
 /// The PersistentVolumeClaims of a pod that has its node, before it is bound to it.
 namespace gflow::kube {
 
-/// Writes what has them bound: which volume is to be a claim's, or for which node one is to be
-/// made. Errors: what the API server has against it, that one is another by now, too.
-[[nodiscard]] Result<void> ask_for_claims(Api& api, const Bind& bind);
-
-/// Whether all of them are bound. Errors: that this will not come: one is gone, or its volume
-/// cannot be made for the node.
-[[nodiscard]] Result<bool> see_claims(Api& api, const Bind& bind);
+/// Writes what has a claim of bind.claims bound: which volume is to be its own, or for which node
+/// one is to be made. Asked for again it changes nothing. Errors: what the API server has against
+/// it, that one is another by now, too.
+[[nodiscard]] Result<void> ask_for_claim(Api& api, const Bind& bind, const ClaimStep& step);
 
 }  // namespace gflow::kube

@@ -135,6 +135,7 @@ void Scheduler::update(PodEntry& entry, Pod pod) {
       return note_deleted(entry);
     case Role::Launched:
       entry.is_stale = entry.is_stale || !is_same;
+      if (node.empty() && entry.is_stale && claiming_.contains(entry.pod.uid)) break;
       if (node.empty()) return;  // what becomes of its binding is told
       if (node == entry.node) return bound(entry.pod.uid);
       break;
@@ -207,17 +208,11 @@ void Scheduler::place(PodEntry& entry, const std::string& node, const std::strin
   neighbours_.add(entry.pod, node);
   volumes_.use(entry.pod);
   volumes_.reserve(entry.pod, node, entry.claims);
-  if (!entry.claims.empty()) entry.is_wanted = std::make_shared<std::atomic<bool>>(true);
   touch(node);
 }
 
-/// Of one that still waits for claims.
-void Scheduler::unwant(PodEntry& entry) {
-  if (const auto wanted = std::exchange(entry.is_wanted, nullptr)) *wanted = false;
-}
-
 void Scheduler::unplace(PodEntry& entry) {
-  unwant(entry);
+  claiming_.erase(entry.pod.uid);
   if (entry.node.empty()) return;
   touch(entry.node);
   neighbours_.remove(entry.pod, entry.node);
@@ -258,6 +253,7 @@ Decisions Scheduler::settle(Now now) {
   }
   take_back_gangs();
   drop_needless_evictions();
+  see_claims();
   return std::exchange(decided_, {});
 }
 
@@ -267,7 +263,9 @@ std::optional<MonoTime> Scheduler::wake() const {
   if (!protected_.empty()) add(protected_.begin()->first);
   if (evicts_again_) add(*evicts_again_);
   if (!looks_.empty()) add(*looks_.begin());
-  if (!over_.empty() || !new_.empty()) add(now_.mono);  // left by what was decided last
+  for (const auto& [uid, until] : claiming_) add(until);
+  // Left by what was decided last.
+  if (!over_.empty() || !new_.empty() || !events_.empty()) add(now_.mono);
   return first;
 }
 
@@ -395,9 +393,9 @@ void Scheduler::lose(JobId id) {
   by_job_.erase(at);
   entry.job = JobId{};
   std::erase_if(decided_.binds, [&](const Bind& bind) { return bind.uid == entry.pod.uid; });
-  if (entry.role == Role::Bound || entry.role == Role::Launched) {  // or about to be there
+  const bool holds = entry.role == Role::Bound || entry.role == Role::Launched;
+  if (holds && !claiming_.contains(entry.pod.uid)) {  // it is there, or about to be
     entry.role = Role::Foreign;
-    unwant(entry);
     return touch(entry.node);
   }
   leave(entry);
@@ -437,16 +435,7 @@ void Scheduler::take(const engine::effect::Launch& launch) {
   }
   place(entry, order.node, chosen.devices.empty() ? "" : text_of(chosen));
   count_extras(node->second);
-  const Pod& pod = entry.pod;
-  const MonoTime seen = entry.seen.value_or(now_.mono);
-  decided_.binds.push_back({pod.uid,
-                            pod.name_space,
-                            pod.name,
-                            entry.node,
-                            entry.given,
-                            seen,
-                            entry.claims,
-                            entry.is_wanted});
+  decided_.binds.push_back(bind_of(entry));
 }
 
 void Scheduler::limit(engine::GpuQuota quota) {
@@ -461,22 +450,29 @@ void Scheduler::bound(const std::string& uid) {
   if (at == pods_.end() || at->second.role != Role::Launched) return;
   PodEntry& entry = at->second;
   entry.role = Role::Bound;
+  claiming_.erase(uid);
   const Job* job = state_.find(entry.job);
   if (job == nullptr || !is_active(*job)) return;
   events_.emplace_back(engine::event::AttemptStarted{entry.job, attempt_of(*job)->number, 1});
   note_deleted(entry);
 }
 
+/// One that is not bound, and is not what was to be any more, or has lost its node. False: it is
+/// as it was.
+bool Scheduler::begin_anew(PodEntry& entry) {
+  const bool has_lost_its_node = entry.role == Role::Foreign && entry.pod.node.empty();
+  const bool is_anew = has_lost_its_node || (entry.role == Role::Launched && entry.is_stale);
+  if (!is_anew) return false;
+  leave(entry);
+  admit(entry);
+  return true;
+}
+
 void Scheduler::not_bound(const std::string& uid, const std::string& why) {
   const auto at = pods_.find(uid);
   if (at == pods_.end()) return;
   PodEntry& entry = at->second;
-  const bool has_lost_its_node = entry.role == Role::Foreign && entry.pod.node.empty();
-  if (has_lost_its_node || (entry.role == Role::Launched && entry.is_stale)) {
-    leave(entry);
-    return admit(entry);
-  }
-  if (entry.role != Role::Launched) return;
+  if (begin_anew(entry) || entry.role != Role::Launched) return;
   entry.failed = why;
   unplace(entry);
   entry.role = Role::Queued;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,11 +27,10 @@ struct Bind {
   std::string name_space;
   std::string name;
   std::string node;
-  std::string allocation;           ///< for its annotation; "" if it has no GPU
-  MonoTime seen{};                  ///< when it could be decided on for the first time
-  std::vector<ClaimStep> claims{};  ///< that are to be bound before it
-  /// False once it is not to be bound any more, which whoever waits for its claims looks at.
-  std::shared_ptr<const std::atomic<bool>> is_wanted{};
+  std::string allocation;  ///< for its annotation; "" if it has no GPU
+  MonoTime seen{};         ///< when it could be decided on for the first time
+  /// If there are some: these are to be written, and nothing else. It is bound by another decision.
+  std::vector<ClaimStep> claims{};
 };
 
 /// A pod that has to make room.
@@ -116,7 +114,10 @@ class Scheduler {
   [[nodiscard]] Decisions settle(Now now);
   /// A binding was accepted.
   void bound(const std::string& uid);
-  /// A binding was refused: the pod waits again, for a while.
+  /// What was to be of its claims was written.
+  void claims_written(const std::string& uid);
+  /// A binding was refused, or what was to be written of its claims: the pod waits again, for a
+  /// while.
   void not_bound(const std::string& uid, const std::string& why);
   /// An eviction was refused. By a disruption budget: others make room in its place, for a while.
   /// For another reason, which is that of all: nobody is evicted for a while.
@@ -173,10 +174,9 @@ class Scheduler {
     JobId job{};                      ///< of Queued, Launched and Bound
     std::string node;                 ///< of Launched, Bound and Foreign
     std::string given;                ///< gflow/allocation of these, whatever it says later
-    std::vector<ClaimStep> claims{};  ///< of Launched
-    std::shared_ptr<std::atomic<bool>> is_wanted{};  ///< of Launched with claims
-    Class* pods_class = nullptr;                     ///< of those not on a node
-    bool is_stale = false;  ///< Launched, and not as it was decided on any more
+    std::vector<ClaimStep> claims{};  ///< of Launched, as long as these are not bound
+    Class* pods_class = nullptr;      ///< of those not on a node
+    bool is_stale = false;            ///< Launched, and not as it was decided on any more
     std::optional<gflow::Request> request{};
     std::optional<GangWish> gang{};  ///< of those that are counted there
     std::string failed;              ///< why its last binding failed; "" if none did
@@ -218,8 +218,11 @@ class Scheduler {
   void tell_over(JobId id);
   void place(PodEntry& entry, const std::string& node, const std::string& given);
   void unplace(PodEntry& entry);
-  static void unwant(PodEntry& entry);
   [[nodiscard]] gflow::JobSpec spec_of(const PodEntry& entry);
+  [[nodiscard]] bool begin_anew(PodEntry& entry);
+  // scheduler_claims.cpp
+  [[nodiscard]] Bind bind_of(const PodEntry& entry) const;
+  void see_claims();
   // scheduler_gangs.cpp
   void join_gang(PodEntry& entry);
   void leave_gang(PodEntry& entry);
@@ -317,6 +320,9 @@ class Scheduler {
   std::set<std::string> rejudged_;  ///< nodes of which only who is admitted may be another
   Neighbours neighbours_{rejudged_};
   Volumes volumes_;
+  std::map<std::string, MonoTime> claiming_;  ///< uids of pods that have their node, and whose
+                                              ///< claims are to be bound until then
+  bool has_volume_news_ = false;                    ///< for these
   std::set<std::string> claimants_;                 ///< uids of pods with claims that wait
   std::map<std::string, std::string> name_spaces_;  ///< their names by uid
   std::set<std::string> relabelled_;                ///< uids of pods whose class may be another

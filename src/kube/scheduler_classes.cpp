@@ -66,6 +66,7 @@ void Scheduler::sort_again() {
 
 void Scheduler::sort_by_volumes() {
   if (const VolumeNews news = volumes_.take_news(); !news.is_empty()) {
+    has_volume_news_ = true;
     for (const std::string& uid : claimants_) {
       if (volumes_.concerns(news, pods_.at(uid).pod)) relabelled_.insert(uid);
     }
@@ -150,7 +151,6 @@ void Scheduler::judge_again() {
     if (neighbours_.refusal(entry.pods_class->id, nodes_.at(bind.node).node).empty()) {
       drop_class(entry);
       place(entry, bind.node, bind.allocation);
-      bind.is_wanted = entry.is_wanted;
       decided_.binds.push_back(std::move(bind));
       continue;
     }

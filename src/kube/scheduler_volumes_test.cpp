@@ -81,26 +81,41 @@ class KubeSchedulerVolumes : public testing::Test {
     pods[pod.uid] = pod;
     if (scheduler) scheduler->put(pod);
   }
-  /// Who is bound, and where; each volume is one pod's.
+  /// Who is decided on, and where; claims are bound at once, each volume as one pod's.
   std::map<std::string, std::string> settle() {
-    std::map<std::string, std::string> bound;
-    const Decisions decided = scheduler->settle(now());
-    for (const Evict& one : decided.evictions) evicted.insert(one.name);
-    for (const Bind& bind : decided.binds) {
-      bound[bind.name] = bind.node;
-      for (const ClaimStep& step : bind.claims) {
-        EXPECT_EQ(volumes.at(step.volume).affinity->front().front().values.front(), bind.node);
-        EXPECT_TRUE(used.insert(step.volume).second) << step.volume << " is another's";
-        keep(step);
+    std::map<std::string, std::string> found;
+    while (true) {
+      const Decisions decided = scheduler->settle(now());
+      EXPECT_EQ(scheduler->check(), "");
+      for (const Evict& one : decided.evictions) evicted.insert(one.name);
+      if (decided.binds.empty()) return found;
+      for (const Bind& bind : decided.binds) {
+        found[bind.name] = bind.node;
+        if (bind.claims.empty()) {
+          bind_pod(bind);
+          continue;
+        }
+        for (const ClaimStep& step : bind.claims) {
+          EXPECT_EQ(volumes.at(step.volume).affinity->front().front().values.front(), bind.node);
+          EXPECT_TRUE(used.insert(step.volume).second) << step.volume << " is another's";
+          keep(step);
+        }
+        scheduler->claims_written(bind.uid);
       }
-      Pod& there = pods.at(bind.uid);
-      there.node = bind.node;
-      there.allocation = bind.allocation;
-      scheduler->bound(bind.uid);
-      scheduler->put(there);
     }
-    EXPECT_EQ(scheduler->check(), "");
-    return bound;
+  }
+  void bind_pod(const Bind& bind) {
+    Pod& there = pods.at(bind.uid);
+    there.node = bind.node;
+    there.allocation = bind.allocation;
+    scheduler->bound(bind.uid);
+    scheduler->put(there);
+  }
+  /// One decision, of which nothing came yet.
+  Bind decide() {
+    const Decisions decided = scheduler->settle(now());
+    EXPECT_EQ(decided.binds.size(), 1U);
+    return decided.binds.empty() ? Bind{} : decided.binds.front();
   }
   /// What the cluster says of a claim that was bound.
   void keep(const ClaimStep& step) {
@@ -235,6 +250,127 @@ TEST_F(KubeSchedulerVolumes, AVolumeThatIsTakenIsNewsForItsNodeOnly) {
   Pod made = pod("c", {"c"}, 1);
   come(made);
   EXPECT_EQ(settle().size(), 1U);
+}
+
+/// A pod that has its node and waits for a volume to be made.
+class KubeSchedulerClaims : public KubeSchedulerVolumes {
+ protected:
+  KubeSchedulerClaims() {
+    node("n1", 1);
+    begin();
+    StorageClass made;
+    made.uid = made.name = "made";
+    made.waits = made.makes_volumes = true;
+    scheduler->volumes().put(made);
+    claim("data");
+    claims["data"].storage_class = "made";
+    scheduler->volumes().put(claims["data"]);
+    come(pod("train", {"data"}));
+    first = decide();
+    EXPECT_EQ(first.claims, (std::vector<ClaimStep>{{"data", "data", "", "", ""}}));
+    EXPECT_EQ(why("train"),
+              "It has its node n1, and waits for its PersistentVolumeClaims to be bound.");
+  }
+  void select(const std::string& node) {
+    claims["data"].selected_node = node;
+    scheduler->volumes().put(claims["data"]);
+  }
+  void make_volume(const std::string& where) {
+    volume("disk", where);
+    claims["data"].volume = "disk";
+    claims["data"].is_bound = true;
+    scheduler->volumes().put(claims["data"]);
+  }
+  bool decides_nothing() { return scheduler->settle(now()).binds.empty(); }
+
+  Bind first;
+};
+
+TEST_F(KubeSchedulerClaims, IsBoundOnceTheyAre) {
+  EXPECT_TRUE(decides_nothing()) << "nothing is written yet";
+  scheduler->claims_written("train");
+  EXPECT_TRUE(decides_nothing()) << "which is not told yet";
+  select("n1");
+  EXPECT_TRUE(decides_nothing());
+  make_volume("n1");
+  const Bind bind = decide();
+  EXPECT_TRUE(bind.claims.empty());
+  EXPECT_EQ(bind.node + " " + bind.allocation, first.node + " " + first.allocation);
+  bind_pod(bind);
+  EXPECT_TRUE(decides_nothing());
+}
+
+TEST_F(KubeSchedulerClaims, MayBeBoundBeforeItIsToldThatTheyWereWritten) {
+  select("n1");
+  make_volume("n1");
+  EXPECT_TRUE(decides_nothing());
+  scheduler->claims_written("train");
+  EXPECT_TRUE(decide().claims.empty());
+}
+
+TEST_F(KubeSchedulerClaims, AreAskedForAgainWhereNoneCouldBeMade) {
+  scheduler->claims_written("train");
+  select("n1");
+  EXPECT_TRUE(decides_nothing());
+  select("");
+  EXPECT_TRUE(decides_nothing());
+  EXPECT_EQ(scheduler->wake(), MonoTime(mono)) << "it goes on at once";
+  EXPECT_TRUE(decides_nothing()) << "after a pause";
+  EXPECT_EQ(decide().claims.size(), 1U);
+  EXPECT_TRUE(why("train").contains("The try before failed: no volume was made for claim data"));
+}
+
+TEST_F(KubeSchedulerClaims, AreNotWaitedForForEver) {
+  scheduler->claims_written("train");
+  (void)scheduler->settle(now());
+  ASSERT_TRUE(scheduler->wake());
+  mono = std::chrono::milliseconds(scheduler->wake()->time_since_epoch());
+  EXPECT_TRUE(decides_nothing());
+  EXPECT_TRUE(decides_nothing());
+  EXPECT_EQ(decide().claims.size(), 1U);
+  EXPECT_TRUE(why("train").contains("were not bound in ten minutes")) << why("train");
+}
+
+TEST_F(KubeSchedulerClaims, ThatHaveAVolumeElsewhereAreNoUse) {
+  scheduler->claims_written("train");
+  make_volume("n2");
+  EXPECT_TRUE(decides_nothing());
+  EXPECT_TRUE(decides_nothing());
+  EXPECT_TRUE(why("train").contains("didn't match PersistentVolume's node affinity"))
+      << why("train");
+}
+
+TEST_F(KubeSchedulerClaims, ThatGoTakeNothingWithThem) {
+  scheduler->claims_written("train");
+  scheduler->volumes().claim_gone("data");
+  EXPECT_TRUE(decides_nothing());
+  EXPECT_TRUE(decides_nothing());
+  EXPECT_TRUE(why("train").contains("persistentvolumeclaim \"data\" not found")) << why("train");
+  come(pod("other", {}));
+  EXPECT_EQ(decide().name, "other");
+}
+
+TEST_F(KubeSchedulerClaims, AreAskedForAnewWhereItsNodeGoes) {
+  scheduler->claims_written("train");
+  select("n1");
+  scheduler->node_gone("n1");
+  EXPECT_TRUE(decides_nothing());
+  node("n2", 1);
+  scheduler->put(nodes["n2"]);
+  select("");
+  (void)scheduler->settle(now());
+  (void)scheduler->settle(now());
+  EXPECT_EQ(scheduler->check(), "");
+  EXPECT_TRUE(why("train").starts_with("It has its node n2")) << why("train");
+}
+
+TEST_F(KubeSchedulerClaims, OfOneThatIsAnotherNowAreAskedForAnew) {
+  scheduler->claims_written("train");
+  pods["train"].gpu = "2";
+  scheduler->put(pods["train"]);
+  EXPECT_TRUE(decides_nothing());
+  come(pod("other", {}));
+  EXPECT_EQ(decide().name, "other");
 }
 
 /// Claims of pods that come and go, some of them in gangs, over nodes with some volumes.

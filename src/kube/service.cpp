@@ -370,10 +370,11 @@ class Service {
   }
 
   void write(Bind bind) {
-    writer_->bind(std::move(bind), [this](Bound bound) {
-      inbox_.post([this, bound = std::move(bound)] {
+    const auto accepted = bind.claims.empty() ? &Scheduler::bound : &Scheduler::claims_written;
+    writer_->bind(std::move(bind), [this, accepted](Bound bound) {
+      inbox_.post([this, accepted, bound = std::move(bound)] {
         if (bound.refused.empty()) {
-          scheduler_.bound(bound.uid);
+          (scheduler_.*accepted)(bound.uid);
         } else {
           scheduler_.not_bound(bound.uid, bound.refused);
         }

@@ -182,7 +182,15 @@ std::string refusal_of(const Node& node, const Storage& storage) {
 
 void Volumes::put(VolumeClaim claim) {
   std::string name = name_of(claim);
-  if (keep(claims_, claim_names_, name, std::move(claim))) news_.claims.insert(std::move(name));
+  if (!keep(claims_, claim_names_, name, std::move(claim))) return;
+  note_node(claims_.at(name));
+  news_.claims.insert(std::move(name));
+}
+
+/// That it is not named yet, and that it was taken back, are told apart.
+void Volumes::note_node(const VolumeClaim& claim) {
+  const auto tie = ties_.find(name_of(claim));
+  if (tie != ties_.end() && claim.selected_node == tie->second.node) tie->second.is_told = true;
 }
 
 void Volumes::claim_gone(const std::string& uid) {
@@ -302,6 +310,7 @@ void Volumes::reserve(const Pod& pod,
     tie.node = node;
     tie.volume = step.volume;
     tie.pods.insert(pod.uid);
+    if (const auto claim = claims_.find(name); claim != claims_.end()) note_node(claim->second);
     news_.claims.insert(name);
     if (!step.volume.empty() && taken_.insert(step.volume).second) tell_taken(step.volume);
   }
@@ -485,6 +494,48 @@ std::optional<std::vector<ClaimStep>> Volumes::plan(const Pod& pod, const Node& 
     steps.push_back(std::move(step));
   }
   return steps;
+}
+
+Result<bool> Volumes::are_bound(const Pod& pod,
+                                const Node& node,
+                                const std::vector<ClaimStep>& steps) const {
+  bool are_all = true;
+  for (const ClaimStep& step : steps) {
+    are_all = GF_TRY(is_as_planned(pod.name_space + "/" + step.name, step, node)) && are_all;
+  }
+  return are_all;
+}
+
+/// Whether it is bound. What was just written is told later, as what it was before.
+Result<bool> Volumes::is_as_planned(const std::string& name,
+                                    const ClaimStep& step,
+                                    const Node& node) const {
+  const auto at = claims_.find(name);
+  if (at == claims_.end() || at->second.uid != step.uid || at->second.is_deleted) {
+    return fail(Code::NotFound, fmt::format("claim {} is gone", step.name));
+  }
+  const VolumeClaim& claim = at->second;
+  if (!claim.is_bound) {
+    const auto tie = ties_.find(name);
+    const bool was_told = tie != ties_.end() && tie->second.is_told;
+    const bool is_elsewhere = !claim.selected_node.empty() && claim.selected_node != node.name;
+    const bool is_refused =
+        step.volume.empty() && (is_elsewhere || (was_told && claim.selected_node.empty()));
+    if (!is_refused) return false;
+    return fail(Code::WrongState,
+                fmt::format("no volume was made for claim {} on {}", step.name, node.name));
+  }
+  if (!step.volume.empty() && claim.volume != step.volume) {
+    return fail(Code::WrongState,
+                fmt::format("claim {} has another volume: {}", step.name, claim.volume));
+  }
+  const auto volume = volumes_.find(claim.volume);
+  if (volume == volumes_.end()) return false;  // it is about to be told
+  if (is_there(node, volume->second.affinity)) return true;
+  return fail(
+      Code::WrongState,
+      fmt::format(
+          "volume {} of claim {} is not where node {} is", claim.volume, step.name, node.name));
 }
 
 }  // namespace gflow::kube

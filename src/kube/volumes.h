@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "kube/objects.h"
 #include "kube/storage.h"
 
@@ -119,6 +120,11 @@ class Volumes {
   /// What it takes for the pod to have its claims there; nothing: it cannot, which is where
   /// storage_of() refuses it the node.
   [[nodiscard]] std::optional<std::vector<ClaimStep>> plan(const Pod& pod, const Node& node) const;
+  /// Whether the claims of the pod are bound, as was reserved for it. Errors: that they will not
+  /// be: one is gone or has another volume, or none could be made for the node.
+  [[nodiscard]] Result<bool> are_bound(const Pod& pod,
+                                       const Node& node,
+                                       const std::vector<ClaimStep>& steps) const;
 
  private:
   enum class Known { Not, All, Ignored };
@@ -127,6 +133,7 @@ class Volumes {
     std::string node;
     std::string volume;          ///< "": one is made for the node
     std::set<std::string> pods;  ///< uids of those that it is bound for
+    bool is_told = false;        ///< of a volume to be made: the claim names the node
   };
   /// Claims alike in what they ask of a volume, and what there is for those.
   struct Kind {
@@ -143,6 +150,10 @@ class Volumes {
   void index(const Volume& volume, bool is_there);
   void tell_change_of(const std::string& storage_class);
   void tell_taken(const std::string& volume);
+  void note_node(const VolumeClaim& claim);
+  [[nodiscard]] Result<bool> is_as_planned(const std::string& name,
+                                           const ClaimStep& step,
+                                           const Node& node) const;
   [[nodiscard]] const VolumeClaim* claim_of(const Pod& pod, const PodClaim& claim) const;
   [[nodiscard]] std::vector<const VolumeClaim*> open_claims(const Pod& pod) const;
   [[nodiscard]] std::string lack_of(const Pod& pod, const PodClaim& claim) const;

@@ -22,8 +22,6 @@ using Json = nlohmann::json;
 constexpr auto kTellPause = 5s;
 constexpr auto kMostPause = 5s;  // between two tries of a binding
 constexpr auto kEvictPause = 500ms;
-constexpr auto kClaimPause = 1000ms;  // at most, between two looks at claims
-constexpr auto kMostForClaims = 10min;
 constexpr int kMostTries = 5;                 // of an eviction
 constexpr std::size_t kMostBacklog = 10'000;  // behind which nobody looks for an Event
 constexpr std::size_t kMostNote = 1024;       // of an Event
@@ -78,48 +76,26 @@ bool is_of_budget(const Answer& answer) {
 }  // namespace
 
 void Writer::bind(Bind bind, std::function<void(Bound)> done) {
+  if (!bind.claims.empty()) {
+    return workers_.urgent([this, bind = std::move(bind), done = std::move(done)](Api& api) {
+      write_claims(api, bind, done);
+    });
+  }
   workers_.urgent([this, binding = Binding{std::move(bind), std::move(done)}](Api& api) {
-    bind_claims(api, binding);
+    ++uncertain_;
+    try_binding(api, binding);
   });
 }
 
-/// The pod is bound once they are; between two looks at them others have their turn, so that nobody
-/// waits for a volume to be made.
-void Writer::bind_claims(Api& api, Binding binding) {
-  if (!election_.may_write()) return;
-  const Bind& bind = binding.bind;
-  if (bind.is_wanted && !*bind.is_wanted) {
-    return refuse(binding, "it, or its node, went before its claims were bound");
+void Writer::write_claims(Api& api, const Bind& bind, const std::function<void(Bound)>& done) {
+  for (const ClaimStep& step : bind.claims) {
+    if (!election_.may_write()) return;
+    const auto asked = ask_for_claim(api, bind, step);
+    if (asked) continue;
+    log_.warn(fmt::format("{}/{}: {}", bind.name_space, bind.name, asked.error().message));
+    return done({bind.uid, asked.error().message});
   }
-  if (bind.claims.empty()) {
-    ++uncertain_;
-    return try_binding(api, std::move(binding));
-  }
-  if (!std::exchange(binding.has_asked_for_claims, true)) {
-    binding.claims_until = os::now().mono + kMostForClaims;
-    if (auto asked = ask_for_claims(api, bind); !asked) {
-      return refuse(binding, asked.error().message);
-    }
-  }
-  const auto are_bound = see_claims(api, bind);
-  if (!are_bound) return refuse(binding, are_bound.error().message);
-  if (*are_bound) {
-    binding.bind.claims.clear();
-    binding.pause = Binding{}.pause;
-    return bind_claims(api, std::move(binding));
-  }
-  if (os::now().mono > binding.claims_until) {
-    return refuse(binding, "its PersistentVolumeClaims were not bound in ten minutes");
-  }
-  const auto pause = std::exchange(
-      binding.pause, std::min<std::chrono::milliseconds>(binding.pause * 2, kClaimPause));
-  workers_.urgent_after(
-      pause, [this, binding = std::move(binding)](Api& other) { bind_claims(other, binding); });
-}
-
-void Writer::refuse(const Binding& binding, const std::string& why) {
-  log_.warn(fmt::format("{}/{}: {}", binding.bind.name_space, binding.bind.name, why));
-  binding.done({binding.bind.uid, why});
+  done({bind.uid, ""});
 }
 
 void Writer::try_binding(Api& api, Binding binding) {

@@ -19,10 +19,10 @@
 
 namespace gflow::kube {
 
-/// What became of a binding.
+/// What became of a binding, or of what was to be written before it.
 struct Bound {
   std::string uid;
-  std::string refused;  ///< why it is not bound; "": it is
+  std::string refused;  ///< why it is not bound, or written; "": it is
 };
 
 /// What is written to a cluster, by workers. Nothing is once the lease may be another's.
@@ -37,9 +37,9 @@ class Writer {
         metrics_(metrics),
         instance_(std::move(instance)) {}
 
-  /// Has the claims of the pod bound, and waits for that, ten minutes at most; then binds the pod,
-  /// however often that takes: where nobody knows what became of a request, the pod says. `done` is
-  /// called by a worker, once, or never where the lease is lost.
+  /// Writes what is to be of its claims, if there are some; or else binds the pod, however often
+  /// that takes: where nobody knows what became of a request, the pod says. `done` is called by a
+  /// worker, once, or never where the lease is lost.
   void bind(Bind bind, std::function<void(Bound)> done);
   /// Evicts the pod, as its disruption budgets allow; `refused` is called by a worker, once, where
   /// they do not or it cannot be done. That it goes the cluster tells.
@@ -60,8 +60,6 @@ class Writer {
     Bind bind;
     std::function<void(Bound)> done;
     std::chrono::milliseconds pause{100};  ///< before the next try
-    MonoTime claims_until{};               ///< when its claims have to be bound
-    bool has_asked_for_claims = false;     ///< each of them was written
   };
   struct Eviction {
     Evict evict;
@@ -73,9 +71,8 @@ class Writer {
     std::string why;
     std::string reason;
   };
-  void bind_claims(Api& api, Binding binding);
+  void write_claims(Api& api, const Bind& bind, const std::function<void(Bound)>& done);
   void try_binding(Api& api, Binding binding);
-  void refuse(const Binding& binding, const std::string& why);
   [[nodiscard]] Seen seen_after(Api& api, const Bind& bind, const Result<Answer>& answer);
   [[nodiscard]] Seen look(Api& api, const Bind& bind);
   void tell_bound(const Bind& bind);
