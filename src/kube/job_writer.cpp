@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/translate.h"
+#include "kube/fields.h"
 
 namespace gflow::kube {
 namespace {
@@ -31,12 +32,17 @@ std::chrono::milliseconds pause_after(int tries) {
   return std::chrono::milliseconds(250) * (1 << tries);
 }
 
-/// Asked twice where nobody knows what became of it: what was made is found by its name.
+/// Again where nobody knows what became of it: what is asked for twice is so once.
+Result<Answer> ask_twice(Api& api, const Request& request) {
+  auto answer = api.ask(request);
+  return answer ? answer : api.ask(request);
+}
+
+/// What was made is found by its name.
 Result<BatchJob> make_one(Api& api, const JobWriter::New& job) {
   const std::string doing = fmt::format("make the Job {}/{}", job.name_space, job.name);
-  const Request post{.method = "POST", .path = jobs_path(job.name_space), .body = job.document};
-  auto answer = api.ask(post);
-  if (!answer) answer = api.ask(post);
+  const auto answer =
+      ask_twice(api, {.method = "POST", .path = jobs_path(job.name_space), .body = job.document});
   if (!answer) {
     return with_context(answer.error(),
                         tr_format("it may be submitted, as Job {}/{}", job.name_space, job.name));
@@ -45,6 +51,9 @@ Result<BatchJob> make_one(Api& api, const JobWriter::New& job) {
   if (answer->status != kConflict)
     return std::unexpected(error_of(*answer, doing, kSubmitterRights));
   const Answer there = GF_TRY(api.ask({.path = jobs_path(job.name_space) + "/" + job.name}));
+  if (there.status == kNotFound) {  // the conflict was with something else: a quota that changed
+    return fail(Code::Exhausted, error_of(*answer, doing).message);
+  }
   if (!there.is_ok()) return std::unexpected(error_of(there, doing, kSubmitterRights));
   BatchJob made = GF_TRY(job_in(there));
   if (made.submission == job.submission) return made;
@@ -52,29 +61,47 @@ Result<BatchJob> make_one(Api& api, const JobWriter::New& job) {
               tr("the Idempotency-Key was used for another submission; choose a new one"));
 }
 
+/// A conflict may be with another of its name, or with whoever writes it just now.
+Result<bool> is_there(Api& api, const JobWriter::Old& one) {
+  const Answer answer = GF_TRY(api.ask({.path = one.path}));
+  if (answer.status == kNotFound) return false;
+  if (!answer.is_ok()) return std::unexpected(error_of(answer, fmt::format("read {}", one.path)));
+  const Json object = Json::parse(answer.body, nullptr, false);
+  return text(part(object, "metadata"), "uid") == one.uid;
+}
+
 /// The Job stays, with its number, until its pods have ended.
-Result<void> remove_all(Api& api, const std::vector<JobWriter::Old>& objects) {
-  for (const JobWriter::Old& one : objects) {
-    const Json options = {{"apiVersion", "v1"},
-                          {"kind", "DeleteOptions"},
-                          {"propagationPolicy", "Foreground"},
-                          {"preconditions", {{"uid", one.uid}}}};
-    const Answer answer =
-        GF_TRY(api.ask({.method = "DELETE", .path = one.path, .body = options.dump()}));
-    const bool is_gone = answer.status == kNotFound || answer.status == kConflict;
-    if (answer.is_ok() || is_gone) continue;
-    return std::unexpected(error_of(answer, fmt::format("delete {}", one.path), kSubmitterRights));
+Result<void> remove_one(Api& api, const JobWriter::Old& one) {
+  const Json options = {{"apiVersion", "v1"},
+                        {"kind", "DeleteOptions"},
+                        {"propagationPolicy", "Foreground"},
+                        {"preconditions", {{"uid", one.uid}}}};
+  const Request request{.method = "DELETE", .path = one.path, .body = options.dump()};
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    const Answer answer = GF_TRY(ask_twice(api, request));
+    if (answer.is_ok() || answer.status == kNotFound) return {};
+    if (answer.status != kConflict) {
+      return std::unexpected(
+          error_of(answer, fmt::format("delete {}", one.path), kSubmitterRights));
+    }
+    if (!GF_TRY(is_there(api, one))) return {};
   }
+  return fail(Code::WrongState, fmt::format("delete {}: others write it all the time", one.path));
+}
+
+Result<void> remove_all(Api& api, const std::vector<JobWriter::Old>& objects) {
+  for (const JobWriter::Old& one : objects) GF_CHECK(remove_one(api, one));
   return {};
 }
 
 /// Of this very Job: another of its name is a conflict.
 Result<BatchJob> hold_one(Api& api, const JobWriter::Old& job, bool is_held) {
   const Json patch = {{"metadata", {{"uid", job.uid}}}, {"spec", {{"suspend", is_held}}}};
-  const Answer answer = GF_TRY(api.ask({.method = "PATCH",
-                                        .path = job.path,
-                                        .body = patch.dump(),
-                                        .content_type = "application/merge-patch+json"}));
+  const Answer answer = GF_TRY(ask_twice(api,
+                                         {.method = "PATCH",
+                                          .path = job.path,
+                                          .body = patch.dump(),
+                                          .content_type = "application/merge-patch+json"}));
   if (answer.is_ok()) return job_in(answer);
   const char* doing = is_held ? "hold {}" : "release {}";
   return std::unexpected(

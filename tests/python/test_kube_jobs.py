@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from between import CONFLICT, LOST, lost_after
 from cluster import path_of
 from kube_person import Person, grant, make_account
 from kube_scheduler import until, until_in_force
@@ -168,6 +169,27 @@ def test_what_is_submitted_again_is_there_once(kube, submitter):
     with submitter.serves() as url, pytest.raises(urllib.error.HTTPError) as refused:
         post(url, {"items": body["items"][:1]}, "once")
     assert refused.value.code == 422 and "Idempotency-Key" in json.loads(refused.value.read())["detail"]
+
+
+@pytest.fixture
+def behind(kube, submitters, between):
+    """One whose API server is behind the proxy."""
+    return Person(kube, config=kube.kubeconfig(kube.token("submitter", "default"), "behind", server=between.url))
+
+
+def is_of_jobs(verb):
+    return lambda method, path: method == verb and path.startswith(path_of("Job", "default"))
+
+
+@pytest.mark.parametrize("how", [lost_after, lambda forward: LOST, lambda forward: CONFLICT])
+def test_a_job_is_made_and_removed_once_whatever_becomes_of_an_answer(kube, behind, between, how):
+    """A conflict is no word of whether it is there: somebody changes a quota, or the Job, just then."""
+    done = between.once(is_of_jobs("POST"), how)
+    number = submit(behind, "--image", IMAGE, "--wrap", "true")
+    assert done and len(jobs_of(kube)) == 1
+    done = between.once(is_of_jobs("DELETE"), how)
+    behind.says("gcancel", str(number))
+    assert done and "deletionTimestamp" in only_job(kube)["metadata"]
 
 
 def test_who_may_submit_where(kube, submitters):
