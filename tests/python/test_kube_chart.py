@@ -23,7 +23,7 @@ KUBERNETES = "1.36.3"  # of templates that ask no cluster
 ADDED = {"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "helm.sh/chart"}
 
 #: What of the manifests is by itself, by the value that has the chart make it.
-OPTIONS = {"preempt": "rbac-preempt", "viewer.enabled": "rbac-viewer", "networkPolicy.enabled": "network-policy", "admissionPolicy.enabled": "admission-policy",
+OPTIONS = {"preempt": "rbac-preempt", "viewer.enabled": "rbac-viewer", "submitter.enabled": "rbac-submitter", "networkPolicy.enabled": "network-policy", "admissionPolicy.enabled": "admission-policy",
            "allocationPolicy.enabled": "allocation-policy"}
 
 #: Values as platform engineers have them.
@@ -50,6 +50,7 @@ devicePlugin:
 podDisruptionBudget: {maxUnavailable: 50%}
 networkPolicy: {enabled: true, namespace: observability}
 viewer: {enabled: true, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]}
+submitter: {enabled: true}
 namespace: {create: true, labels: {team: platform}}
 resources: {requests: {cpu: "1"}, limits: {memory: null}}
 priorityClassName: ""
@@ -182,10 +183,9 @@ def test_values_of_the_device_plugin_come_where_they_belong(helm, everything):
 
 
 def test_no_manifest_is_forgotten(helm):
-    """The others are of gflow.kubernetes, and of users in their namespaces."""
+    """The others are of gflow.kubernetes."""
     of_package = {"rbac.yaml", "rbac-binder.yaml", "rbac-labels.yaml"}
-    of_users = {"rbac-submitter.yaml"}
-    manifests = {path.name for path in MANIFESTS.glob("*.yaml")} - of_package - of_users - {"kustomization.yaml"}
+    manifests = {path.name for path in MANIFESTS.glob("*.yaml")} - of_package - {"kustomization.yaml"}
     assert {path.name for path in (CHART / "templates").glob("*.yaml")} - {"limits.yaml"} == manifests
 
 
