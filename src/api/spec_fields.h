@@ -82,9 +82,18 @@ void patch_value(Io& io, Changes& changes, const Row& row, Value& value) {
   }
 }
 
+/// One that has fields of its own, and is there where some of these is.
+template <class Io, class Row, class T>
+void patch_part(Io& io, const Row& row, Patch<T>& within) {
+  if constexpr (std::same_as<Io, SchemaWriter>) {
+    io.changeable(row, within);
+  } else if (std::same_as<Io, Reader> || within.changes->marked(within.to, sizeof *within.to)) {
+    io.field(row.name, within);
+  }
+}
+
 template <class Io, Described T>
 void patch_fields(Io& io, const Patch<T>& patch) {
-  constexpr bool kIsMeant = std::same_as<Io, SchemaWriter> || std::same_as<Io, Reader>;
   each_field<T>([&](const auto& row) {
     auto& value = row.of(*patch.to);
     using MemberType = typename std::remove_cvref_t<decltype(row)>::Value;
@@ -94,7 +103,7 @@ void patch_fields(Io& io, const Patch<T>& patch) {
     }
     if constexpr (Described<MemberType>) {
       Patch<std::remove_reference_t<decltype(value)>> within{patch.changes, &value};
-      if (kIsMeant || patch.changes->marked(&value, sizeof value)) io.field(row.name, within);
+      patch_part(io, row, within);
     } else {
       patch_value(io, *patch.changes, row, value);
     }

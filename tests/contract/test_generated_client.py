@@ -15,7 +15,7 @@ import sys
 
 import httpx
 from made.api.gpu import show_gpu_status
-from made.api.jobs import show_job, show_job_log, submit_jobs, wait_for_change
+from made.api.jobs import explain_job, show_job, show_job_log, submit_jobs, wait_for_change
 from made.client import Client
 from made.models import Job, JobSpec, Payload, Problem, Request, Submit, SubmitAnswer
 from made.models import SubmitRequestItemType0 as Item
@@ -41,6 +41,10 @@ log = show_job_log.sync(shown.id, client=client)
 assert log == "hello\\n", log
 missing = show_job.sync(99, client=client)
 assert isinstance(missing, Problem) and missing.code == "not_found", missing
+job.spec.hold = True
+held = submit_jobs.sync(client=client, body=Submit(items=[job])).items[0].id
+told = explain_job.sync(held, client=client)
+assert [one.command for one in told.suggestions] == [f"gjob release {held}"], told
 print("finished", shown.id)
 '''
 

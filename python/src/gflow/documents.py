@@ -947,6 +947,7 @@ class JobUpdate(TypedDict):
     project: NotRequired[str]
     """the project it belongs to"""
     request: NotRequired[PatchRequest]
+    """what it holds while it runs"""
     priority: NotRequired[int]
     """0 to 255, higher goes first"""
     time_limit_seconds: NotRequired[Union[int, None]]
@@ -954,6 +955,7 @@ class JobUpdate(TypedDict):
     grace_seconds: NotRequired[int]
     """between SIGTERM and SIGKILL when it is stopped"""
     dependencies: NotRequired[PatchDependencies]
+    """which jobs have to finish first"""
     requeue: NotRequired[bool]
     """runs again if the machine or its supervisor goes down"""
     max_retries: NotRequired[int]
@@ -1238,14 +1240,16 @@ class PatchJobSpecShown(TypedDict):
     """its name; one is made up for an empty one"""
     project: NotRequired[str]
     """the project it belongs to"""
-    request: PatchRequestShown
+    request: NotRequired[PatchRequestShown]
+    """what it holds while it runs"""
     priority: NotRequired[int]
     """0 to 255, higher goes first"""
     time_limit_seconds: NotRequired[Union[int, None]]
     """time limit"""
     grace_seconds: NotRequired[int]
     """between SIGTERM and SIGKILL when it is stopped"""
-    dependencies: PatchDependenciesShown
+    dependencies: NotRequired[PatchDependenciesShown]
+    """which jobs have to finish first"""
     requeue: NotRequired[bool]
     """runs again if the machine or its supervisor goes down"""
     max_retries: NotRequired[int]
@@ -1778,6 +1782,7 @@ class Update(TypedDict):
     project: NotRequired[str]
     """the project it belongs to"""
     request: NotRequired[PatchRequest]
+    """what it holds while it runs"""
     priority: NotRequired[int]
     """0 to 255, higher goes first"""
     time_limit_seconds: NotRequired[Union[int, None]]
@@ -1785,6 +1790,7 @@ class Update(TypedDict):
     grace_seconds: NotRequired[int]
     """between SIGTERM and SIGKILL when it is stopped"""
     dependencies: NotRequired[PatchDependencies]
+    """which jobs have to finish first"""
     requeue: NotRequired[bool]
     """runs again if the machine or its supervisor goes down"""
     max_retries: NotRequired[int]
