@@ -58,12 +58,13 @@ std::string owner(const Ledger& ledger) {
   return ledger.count() == 1 ? tr("this machine has") : tr("no node has more than");
 }
 
-/// Of any GPU there is; 0 if that is not known.
-Memory largest_memory(const Ledger& ledger) {
+/// Of any GPU that the demand would take; 0 if that is not known.
+Memory largest_memory(const Ledger& ledger, const Demand& wanted) {
   return most(ledger, [&](NodeIndex n) {
     Memory largest{};
     for (const placement::DeviceFacts& device : ledger.node(n).devices) {
-      largest = std::max(largest, device.memory);
+      const bool is_one = placement::wants(wanted, device.vendor, device.model);
+      if (is_one) largest = std::max(largest, device.memory);
     }
     return largest;
   });
@@ -98,11 +99,12 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
   any_size.gpu_memory = {};
   const int of_kind = most(ledger, [&](NodeIndex n) { return suitable(ledger, any_size, n); });
   if (request.gpus > 0 && of_kind >= request.gpus) {
-    const Memory largest = largest_memory(ledger);
+    const Memory largest = largest_memory(ledger, wanted);
     return never(
         tr_format("{} with {} of memory each", asked, memory_text(request.gpu_memory, largest)),
-        largest == Memory{} ? tr("how much memory the GPUs here have is not known")
-                            : tr_format("the largest here has {}", memory_text(largest)));
+        largest == Memory{}
+            ? tr("how much memory the GPUs here have is not known")
+            : tr_format("the largest here has {}", memory_text(largest, request.gpu_memory)));
   }
   if (of_kind > 0 || kind.empty())
     return never(asked, fmt::format("{} {}", owner(ledger), of_kind));
