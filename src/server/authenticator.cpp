@@ -153,7 +153,7 @@ Reply Authenticator::turn_down(const Guest& guest,
                        })));
     return unauthorized(why());
   }
-  note_limit(where_from(guest), "failed tries", verdict);
+  note_limit("from " + where_from(guest), "failed tries", verdict);
   Reply reply = wait_reply(tr("too many failed tries; wait"), verdict);
   reply.hangs_up = true;
   return reply;
@@ -168,7 +168,7 @@ std::optional<Reply> Authenticator::slow_down(const Guest& guest,
   const auto verdict = entrusted_.count(fmt::format("uid {}", record_of(caller).uid), now);
   if (verdict.wait.count() == 0) return std::nullopt;
   note_limit(
-      fmt::format("{}, {}", text_of(caller), where_from(guest)), "changes of tokens", verdict);
+      fmt::format("{} from {}", text_of(caller), where_from(guest)), "changes of tokens", verdict);
   return wait_reply(tr("you changed tokens too often; wait"), verdict);
 }
 
@@ -177,10 +177,8 @@ void Authenticator::note_limit(const std::string& who,
                                std::string_view what,
                                RateLimit::Verdict verdict) const {
   if (!verdict.is_first) return;
-  audit_(fmt::format("from {}: too many {}, no more of them are logged for {} s",
-                     who,
-                     what,
-                     verdict.wait.count()));
+  audit_(fmt::format(
+      "{}: too many {}, no more of them are logged for {} s", who, what, verdict.wait.count()));
 }
 
 Result<Principal> Authenticator::still(const Guest& guest,
@@ -192,13 +190,15 @@ Result<Principal> Authenticator::still(const Guest& guest,
   return identity_.of_loopback(guest.peer.uid);
 }
 
-std::string Authenticator::audited(const Guest& guest,
-                                   const Principal& caller,
-                                   const Request& request) {
-  if (request.method == "GET" || request.method == "HEAD") return "";
+std::optional<Authenticator::Audited> Authenticator::audited(const Guest& guest,
+                                                             const Principal& caller,
+                                                             const Request& request) {
+  if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
+  const Route* route = find_route(request.method, request.path);
+  if (route != nullptr && route->verb == Verb::Read) return std::nullopt;
   const bool is_elsewhere = guest.via == Via::Tls || caller.known_by == KnownBy::Token;
-  if (!is_elsewhere && !is_delicate(request)) return "";
-  return fmt::format("{} from {}: {}", text_of(caller), where_from(guest), asked(request));
+  if (!is_elsewhere && !is_delicate(request)) return std::nullopt;
+  return Audited{text_of(caller), fmt::format("from {}: {}", where_from(guest), asked(request))};
 }
 
 Reply unauthorized(const Error& error) {
@@ -216,8 +216,13 @@ std::string text_of(const Principal& caller) {
   return fmt::format("{} ({})", shown(caller.name), by);
 }
 
-void Authenticator::audit(const std::string& what, int status) const {
-  audit_(fmt::format("{}: {}", what, status));
+void Authenticator::audit(const Audited& request, int status, MonoTime now) {
+  constexpr int kRefused = 400;
+  if (status >= kRefused) {
+    const auto verdict = refused_.count(request.by, now);
+    if (verdict.wait.count() > 0) return note_limit(request.by, "refused requests", verdict);
+  }
+  audit_(fmt::format("{} {}: {}", request.by, request.what, status));
 }
 
 }  // namespace gflow::server

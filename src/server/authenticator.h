@@ -47,14 +47,18 @@ class Authenticator {
   /// Whether who is known by the connection may ask at all. Errors: Permission.
   [[nodiscard]] static Result<void> may_enter(const Rules& rules, std::uint32_t uid);
 
-  /// What is to be in the log of a request once it is answered, without its status; empty if
-  /// nothing is: what changes something in the name of who is not here, tokens, or what is only for
-  /// operators and administrators.
-  [[nodiscard]] static std::string audited(const Guest& guest,
-                                           const Principal& caller,
-                                           const Request& request);
-  /// Writes it.
-  void audit(const std::string& what, int status) const;
+  /// What is to be in the log of a request once it is answered.
+  struct Audited {
+    std::string by;    ///< who, by which credential
+    std::string what;  ///< they asked for, and from where
+  };
+  /// Of what changes something in the name of who is not here, tokens, or what is only for
+  /// operators and administrators; empty: nothing of it is.
+  [[nodiscard]] static std::optional<Audited> audited(const Guest& guest,
+                                                      const Principal& caller,
+                                                      const Request& request);
+  /// Writes it. Of what was refused no more than a page: who fills the log hides what they do.
+  void audit(const Audited& request, int status, MonoTime now);
 
   [[nodiscard]] Identity& identity() { return identity_; }
 
@@ -78,6 +82,7 @@ class Authenticator {
   // Who shows what is taken is not asked, so that nobody keeps others out who share an address.
   RateLimit failed_{10};
   RateLimit entrusted_{200};
+  RateLimit refused_{60};
 };
 
 /// Of who did not show who asks; RFC 6750: what is to be shown.

@@ -117,15 +117,17 @@ std::function<void(Reply)> Desk::told(const Guest& guest,
                                       const Principal& caller,
                                       const Request& request,
                                       std::function<void(Reply)> respond) {
-  std::string line = Authenticator::audited(guest, caller, request);
+  auto audited = Authenticator::audited(guest, caller, request);
   std::string page = page_of(request);
-  if (line.empty() && page.empty()) return respond;
+  if (!audited && page.empty()) return respond;
   return [desk = weak_from_this(),
-          line = std::move(line),
+          audited = std::move(audited),
           page = std::move(page),
           respond = std::move(respond)](Reply reply) {
     const auto self = desk.lock();
-    if (self && !line.empty()) self->authenticator_.audit(line, reply.status);
+    if (self && audited) {
+      self->authenticator_.audit(*audited, reply.status, self->service_.now().mono);
+    }
     allow_page(page, reply);
     respond(std::move(reply));
   };

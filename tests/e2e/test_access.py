@@ -277,6 +277,21 @@ def test_what_tokens_change_is_in_the_log_and_no_secret_is(served):
     assert not re.search(r"gflow_[0-9a-f]{16}", log(served))
 
 
+def test_what_is_refused_does_not_fill_the_log_and_what_is_done_is_in_it(served):
+    """By whatever connections: each request has its own here."""
+    served.ok("gflowd", "restart")
+    served.url = json.loads(served.ok("gflowd", "status", "--json"))["api_url"]
+    before = len(audited(served))
+    submit = served.tokens["submit"]
+    for _ in range(80):
+        assert ask(served, "POST", "/api/v1/jobs/99/cancel", token=submit)[0] in (403, 404)
+    assert ask(served, "POST", "/api/v1/gpu/validate", {}, token=submit)[0] == 200  # which changes nothing
+    assert ask(served, "POST", "/api/v1/gpu/allocate", {"ttl_seconds": 60}, token=submit)[0] == 200
+    lines = audited(served)[before:]
+    assert len(lines) == 62 and "too many refused requests" in lines[60], lines
+    assert lines[61].endswith("POST /api/v1/gpu/allocate: 200") and "(token 'submit') from 127.0.0.1:" in lines[61], lines
+
+
 @pytest.mark.parametrize("level", ["warning", "error"])
 def test_who_did_what_is_written_at_any_level(bare, level):
     bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"
@@ -300,7 +315,7 @@ def test_tokens_are_changed_so_often_and_no_more(machine):
     [wait] = answers[-1].headers.get_all("Retry-After")
     assert 1 <= int(wait) <= 60
     lines = audited(machine)
-    assert len(lines) == most + 1 and "too many changes of tokens" in lines[-1], lines[-2:]
+    assert len(lines) == 62 and "too many refused requests" in lines[-2] and "too many changes of tokens" in lines[-1], lines[-2:]
     assert http_client.ask(machine, "GET", "/api/v1/tokens").status == 200
 
 
