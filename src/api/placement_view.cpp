@@ -11,6 +11,9 @@ namespace gflow::api {
 template <class Io, Like<PlaceRequest> T>
 void fields(Io& io, T& request) {
   io.required("request", request.request);
+  io.field("name", request.name);
+  io.field("priority", request.priority, Range{0, kMaxPriority});
+  io.field("time_limit_seconds", request.time_limit, kTimeLimitRange);
   io.field("hold", request.hold);
   io.field("begin", request.begin);
   io.field("dependencies", request.dependencies);

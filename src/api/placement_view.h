@@ -18,6 +18,9 @@ namespace gflow::api {
 /// The body of POST /api/v1/place: where would such a job run now, and what would keep it waiting?
 struct PlaceRequest {
   Request request;
+  std::string name;  ///< by which how long it runs may be known; "" for none
+  int priority = kDefaultPriority;
+  std::optional<std::chrono::seconds> time_limit;
   bool hold = false;
   std::optional<WallTime> begin;
   Dependencies dependencies;

@@ -109,6 +109,16 @@ ScreenLayout lay_out(const std::vector<Column>& columns,
   }
 }
 
+/// The longest of its texts that has room, or the shortest.
+const std::string& text_for(const Cell& cell, std::size_t room) {
+  const std::string* text = &cell.text;
+  for (const std::string& brief : cell.briefs) {
+    if (display_width(*text) <= room) break;
+    text = &brief;
+  }
+  return *text;
+}
+
 std::string cut_text(const std::string& text, Cut cut, std::size_t width) {
   const bool in_middle = cut == Cut::Middle || cut == Cut::Wrap;
   return in_middle ? cut_middle(text, width) : cut_end(text, width);
@@ -142,7 +152,7 @@ std::string screen_line(const std::vector<Column>& columns,
     const Cell& cell = row[layout.shown[i]];
     const std::size_t left = width > used + spaces ? width - used - spaces : 0;
     const std::size_t room = std::min(layout.widths[i], left);
-    const std::string text = cut_text(cell.text, column.cut, room);
+    const std::string text = cut_text(text_for(cell, room), column.cut, room);
     const std::size_t wide = display_width(text);
     const std::size_t before = column.align == Align::Right ? room - wide : 0;
     if (!text.empty()) {

@@ -27,6 +27,8 @@ struct Column {
 struct Cell {
   std::string text = {};  ///< already fit for one line: see printable()
   Style style = Style::Plain;
+  /// On a screen in the place of a text that is too wide, the longest first.
+  std::vector<std::string> briefs = {};
 };
 using Row = std::vector<Cell>;
 

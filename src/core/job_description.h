@@ -15,6 +15,7 @@ inline constexpr Range kGpuRange = {0, 1024};
 inline constexpr Range kCpuRange = {0, 1'000'000};
 inline constexpr Range kMemoryRange = {0, std::int64_t{1} << 62};
 inline constexpr Range kCountRange = {0, 1'000'000};
+inline constexpr Range kTimeLimitRange = {1, std::int64_t{10} * 365 * 86400};
 inline constexpr Range kSignalRange = {0, 64};
 
 template <>
@@ -144,7 +145,7 @@ struct Description<JobSpec> {
                                  .stored = Stored::Always}),
       field<&JobSpec::time_limit>({.name = "time_limit_seconds",
                                    .help = "time limit",
-                                   .range = {1, std::int64_t{10} * 365 * 86400},
+                                   .range = kTimeLimitRange,
                                    .change = Change::Active}),
       field<&JobSpec::grace>({.name = "grace_seconds",
                               .help = "between SIGTERM and SIGKILL when it is stopped",

@@ -567,7 +567,15 @@ Result<Preview> State::preview(const JobSpec& spec, Now now, const JobSight& sig
   explain_user_limit(index, spec, now, preview.blockers);
   // A demand that no job has is known to the ledger meanwhile; nothing that decides changes.
   const PassingDemand passing(index, spec.request);
+  const bool stands_in_queue = preview.blockers.empty();
   explain_resources(index, spec.request, now, preview.blockers);
+  if (!stands_in_queue || preview.blockers.empty()) return preview;
+  Job job;
+  job.id = next_id();
+  job.submitted = now.wall;
+  job.lived = index.lived_at(now.mono);
+  job.spec = spec;
+  if (auto ahead = explain_order(index, job, now)) preview.blockers.push_back(*ahead);
   return preview;
 }
 

@@ -36,6 +36,9 @@ void answer_place(Exchange exchange, api::PlaceRequest asked) {
   JobSpec spec;
   spec.user = *owner;
   spec.request = std::move(asked.request);
+  spec.name = std::move(asked.name);
+  spec.priority = asked.priority;
+  spec.time_limit = asked.time_limit;
   spec.hold = asked.hold;
   spec.begin = asked.begin;
   spec.dependencies = std::move(asked.dependencies);

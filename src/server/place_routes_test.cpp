@@ -41,6 +41,24 @@ TEST(Place, SaysWhatKeepsTheJobWaitingWhateverIsFree) {
   EXPECT_NE(nowhere.body.find("it depends on job 99, which does not exist"), std::string::npos);
 }
 
+/// What holders leave free first is for who is ahead, so that when that is says nothing.
+TEST(Place, StandsBehindThoseThatItWouldWaitFor) {
+  FakeDesk desk;
+  const auto asks = [](const std::string& more) { return R"("request":{"gpus":2},)" + more; };
+  (void)desk.submit(kAlice, asks(R"("time_limit_seconds":7200)"));
+  const JobId waits = desk.submit(kAlice, asks(R"("time_limit_seconds":7200)"));
+  const auto place = [&](const std::string& more) {
+    return api::read_placement(
+        desk.ask(kBob, "POST", "/api/v1/place", "{" + asks(more) + "}").body);
+  };
+  const auto behind = place(R"("time_limit_seconds":86400)");
+  ASSERT_TRUE(behind);
+  ASSERT_EQ(behind->blockers.size(), 2U);
+  EXPECT_EQ(behind->blockers[0].kind, BlockerKind::Gpus);
+  EXPECT_EQ(behind->blockers[1].kind, BlockerKind::Priority);
+  EXPECT_EQ(behind->blockers[1].jobs, std::vector{waits});
+}
+
 /// Of a group those that run count, and those that stand in the queue before them.
 TEST(Place, KnowsHowManyOfAGroupMayRun) {
   FakeDesk desk;

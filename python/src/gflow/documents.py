@@ -1337,6 +1337,9 @@ class Place(TypedDict):
     apiVersion: NotRequired[Literal["gflow/v1"]]
     kind: NotRequired[Literal["Place"]]
     request: Request
+    name: NotRequired[str]
+    priority: NotRequired[int]
+    time_limit_seconds: NotRequired[Union[int, None]]
     hold: NotRequired[bool]
     begin: NotRequired[Union[str, None]]
     dependencies: NotRequired[Dependencies]

@@ -90,7 +90,7 @@ class GpuRows {
             {device.utilization_percent ? fmt::format("{}%", *device.utilization_percent) : "-"},
             {memory_cell(device)},
             {users(view)},
-            {what(state, view)},
+            what(state, view),
             {until(view)}};
   }
 
@@ -139,13 +139,16 @@ class GpuRows {
     return join(names, ",");
   }
 
-  /// "31 llama-ft", "35 serve (0.5), 36 eval (0.25)".
-  [[nodiscard]] std::string jobs(const api::DeviceView& view) const {
+  enum class Told { Names, Shares, Ids };
+
+  /// "31 llama-ft", "35 serve (0.5), 36 eval (0.25)"; less of that: "35 (0.5), 36 (0.25)", "35,
+  /// 36".
+  [[nodiscard]] std::string jobs(const api::DeviceView& view, Told told) const {
     std::vector<std::string> all;
     for (const JobId id : view.jobs) {
       std::string text = fmt::format("{}", id.value);
-      if (const api::JobView* job = find(id)) {
-        text += " " + job_name_text(job->spec);
+      if (const api::JobView* job = find(id); job != nullptr && told != Told::Ids) {
+        if (told == Told::Names) text += " " + job_name_text(job->spec);
         if (job->status == Status::Suspended) {
           text += tr(" (suspended)");
         } else if (job->spec.request.mode == GpuMode::Fraction) {
@@ -158,8 +161,19 @@ class GpuRows {
     return join(all, ", ");
   }
 
-  [[nodiscard]] std::string what(GpuState state, const api::DeviceView& view) const {
-    if (view.has_jobs()) return jobs(view);
+  /// Of several jobs each is there, whatever room there is.
+  [[nodiscard]] Cell jobs_cell(const api::DeviceView& view) const {
+    Cell cell{jobs(view, Told::Names)};
+    if (view.jobs.size() > 1) cell.briefs = {jobs(view, Told::Shares), jobs(view, Told::Ids)};
+    return cell;
+  }
+
+  [[nodiscard]] Cell what(GpuState state, const api::DeviceView& view) const {
+    if (view.has_jobs()) return jobs_cell(view);
+    return {without_jobs(state, view)};
+  }
+
+  [[nodiscard]] std::string without_jobs(GpuState state, const api::DeviceView& view) const {
     if (state == GpuState::Drained) return printable(view.drained_reason);
     if (state == GpuState::Broken) return printable(view.device.trouble);
     std::vector<std::string> processes;

@@ -26,20 +26,21 @@ Part part_of(Status status) {
   return status == Status::Suspended ? Part::Suspended : Part::Running;
 }
 
-constexpr std::string_view part_name(Part part) {
+/// So many of them.
+constexpr std::string_view part_text(Part part) {
   switch (part) {
     case Part::Running:
-      return tr_later("running");
+      return tr_later("{} running");
     case Part::Suspended:
-      return tr_later("suspended");
+      return tr_later("{} suspended");
     case Part::Waiting:
-      return tr_later("waiting");
+      return tr_later("{} waiting");
     case Part::Held:
-      return tr_later("held");
+      return tr_later("{} held");
     case Part::Ended:
       break;
   }
-  return tr_later("ended");
+  return tr_later("{} ended");
 }
 
 constexpr std::array kParts = {
@@ -208,7 +209,7 @@ std::string counted(Counts counts) {
   std::vector<std::string> words;
   for (const Part part : kParts) {
     const auto count = counts(part);
-    if (count > 0) words.push_back(fmt::format("{} {}", count, tr(part_name(part))));
+    if (count > 0) words.push_back(tr_format(fmt::runtime(part_text(part)), count));
   }
   return join(words, tr(", "));
 }

@@ -330,7 +330,13 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
     context.note(tr("no daemon answers: cannot tell where the job would run"));
     return 0;
   }
-  api::PlaceRequest asked{first.request, first.hold, first.begin, first.dependencies};
+  api::PlaceRequest asked{.request = first.request,
+                          .name = first.name,
+                          .priority = first.priority,
+                          .time_limit = first.time_limit,
+                          .hold = first.hold,
+                          .begin = first.begin,
+                          .dependencies = first.dependencies};
   asked.jobs = static_cast<int>(std::min<std::size_t>(request.count(), api::kMaxPlaceJobs));
   asked.group = first.group;
   asked.max_concurrent = first.max_concurrent;
