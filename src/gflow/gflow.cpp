@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <ostream>
 
 #include "base/text.h"
@@ -48,8 +49,17 @@ Result<int> become_gflowd(Context& context) {
   return os::errno_error("run", program);
 }
 
+/// This again, into man(1), where there is one; returns where there is none.
+void show_page(const std::string& name) {
+  const std::string gflow = os::program_directory() + "/gflow";
+  if (std::system("command -v man >/dev/null 2>&1") != 0) return;
+  (void)::execl(
+      "/bin/sh", "sh", "-c", R"("$0" man "$1" | man -l -)", gflow.c_str(), name.c_str(), nullptr);
+}
+
 Result<int> run_man(const Invocation& invocation, Context& context) {
   const std::string& name = invocation.words.front();
+  if (context.out_is_terminal) show_page(name);
   if (name == "gflowd") return become_gflowd(context);
   const Program* program = program_called(name);
   context.out << man_page(program == nullptr ? gflow_command() : program->command(), kVersion);
@@ -59,7 +69,7 @@ Result<int> run_man(const Invocation& invocation, Context& context) {
 Command man_command() {
   Command command{
       .name = "man",
-      .summary = tr("print the man page of a command as roff"),
+      .summary = tr("show the man page of a command, or print it as roff where nobody looks"),
       .usage = {"COMMAND"},
       .words = {.name = "COMMAND",
                 .help = tr("gflow or one of its commands."),
@@ -68,7 +78,8 @@ Command man_command() {
                 .complete = Complete::Choice,
                 .choices = {"gflow", "gflowd"}},
       .common = Common::Basic,
-      .examples = {{"gflow man gbatch | man -l -", tr("read a man page")}},
+      .examples = {{"gflow man gbatch", tr("read a man page")},
+                   {"gflow man gbatch > gbatch.1", tr("have it in a file")}},
       .run = run_man,
   };
   for (const Program& program : kPrograms) command.words.choices.emplace_back(program.name);

@@ -77,7 +77,7 @@ def test_the_queue_on_a_terminal(chinese):
     assert (code, terminal.screen.wrapped) == (0, 0), text
     lines = text.splitlines()
     assert lines[0].split()[:3] == ["任务号", "名称", "状态"], text
-    assert "1 运行，1 等待" in text, text
+    assert "1 个运行中，1 个等待中" in text, text
     # Columns stand below their headings: wide characters are counted as two.
     place = columns_of(lines[0][: lines[0].index("状态")])
     assert [line[place:].split()[0] for line in lines[1:3]] == ["R", "PD"], text

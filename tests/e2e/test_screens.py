@@ -172,6 +172,15 @@ def test_what_programs_read_stays(machine):
     assert asked.screen.text().startswith("JOBID    NODES    NODELIST(REASON)\n1        2        0,1\n")
 
 
+@pytest.mark.parametrize("name", ["gbatch", "gflowd"])
+def test_a_man_page_is_read_on_a_terminal(machine, name):
+    reader = machine.work / "man"
+    reader.write_text('#!/bin/sh\necho "read by man $*: $(head -c 10)"\n')
+    reader.chmod(0o755)
+    shown, _ = on_terminal(machine, "gflow", "man", name, env={"PATH": f"{reader.parent}:{machine.environment['PATH']}"})
+    assert f"read by man -l -: .TH {name.upper()}" in shown.screen.text()
+
+
 def test_the_pager_is_for_what_is_longer_than_the_screen(machine):
     fill(machine)
     seen = machine.work / "seen"

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "base/text.h"
@@ -65,14 +66,25 @@ std::string left_free(const Candidate& candidate, const api::MachineView& machin
   return tr_format("{} of {} GPUs stay free", free, node->devices.size());
 }
 
+/// Four digits that tell something, without an exponent.
+std::string plain(double number) {
+  constexpr int kDigits = 4;
+  const double size = std::abs(number);
+  if (size == 0) return "0";  // no "-0"
+  if (size >= 1e4) return fmt::format("{:.0f}", number);
+  if (size >= 1e-4) return fmt::format("{:.4g}", number);
+  const int leading = static_cast<int>(std::ceil(-std::log10(size)));
+  return fmt::format("{:.{}f}", number, leading + kDigits - 1);
+}
+
 std::string terms_text(const api::RankedNode& ranked) {
-  std::string out = tr_format("       score {}\n", ranked.score);
+  std::string out = tr_format("       score {} (the highest is best)\n", ranked.score);
   for (const api::ScoreTerm& term : ranked.terms) {
-    out += fmt::format("       {:<24}  {:g} x {:.4g} = {:.4g}\n",
+    out += fmt::format("       {:<24}  {} x {} = {}\n",
                        printable(term.name),
-                       term.weight,
-                       term.value,
-                       term.weight * term.value + 0.0);  // no "-0"
+                       plain(term.weight),
+                       plain(term.value),
+                       plain(term.weight * term.value));
   }
   return out;
 }
