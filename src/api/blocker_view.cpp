@@ -17,6 +17,7 @@ struct Details {
     view.mode = dependency.mode;
     view.never = dependency.never;
     view.end = dependency.end;
+    view.holders = dependency.holders;
   }
   void operator()(const blocker::Gpus& gpus) const {
     view.need = gpus.need;
@@ -55,7 +56,7 @@ struct Details {
     if (priority.behind.is_set()) view.jobs = {priority.behind};
     view.at = priority.reserved_from;
   }
-  void operator()(const blocker::GroupLimit&) const {}
+  void operator()(const blocker::GroupLimit& limit) const { view.holders = limit.holders; }
   void operator()(const blocker::LaunchBackoff&) const {}
   void operator()(const blocker::UserLimit&) const {}
   void operator()(const blocker::Suspended&) const {}

@@ -30,20 +30,21 @@ struct BeginTime {
   WallTime at;
   friend bool operator==(const BeginTime&, const BeginTime&) = default;
 };
-struct Dependency {
-  std::vector<JobId> waiting_for;
-  DependencyMode mode = DependencyMode::All;
-  bool never = false;           ///< cannot be satisfied any more
-  std::optional<Status> end{};  ///< never: how the first of them ended; empty if it is forgotten
-  friend bool operator==(const Dependency&, const Dependency&) = default;
-};
-/// A running job that holds some of what is missing.
+/// A running job that holds what is waited for.
 struct Holder {
   JobId job;
   std::string user;
   std::vector<int> gpus;
   std::optional<WallTime> ends;  ///< at its time limit; empty if it has none
   friend bool operator==(const Holder&, const Holder&) = default;
+};
+struct Dependency {
+  std::vector<JobId> waiting_for;
+  DependencyMode mode = DependencyMode::All;
+  bool never = false;             ///< cannot be satisfied any more
+  std::optional<Status> end{};    ///< never: how the first of them ended; empty if it is forgotten
+  std::vector<Holder> holders{};  ///< those of them that run, at most 64
+  friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 /// A device no job can have now though no job holds it.
 struct Unusable {
@@ -129,6 +130,7 @@ struct Priority {
 struct GroupLimit {
   std::string group;  ///< "" for who is not shown its name
   int limit = 0;
+  std::vector<Holder> holders{};  ///< jobs of the group that run, at most 64
   friend bool operator==(const GroupLimit&, const GroupLimit&) = default;
 };
 /// So many jobs of its user that reserve no GPUs and no CPUs run already.

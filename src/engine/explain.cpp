@@ -261,9 +261,18 @@ std::optional<BlockerKind> first_lack(const Index& index,
   return lacks.milli_cpus > 0 ? std::optional(BlockerKind::Cpus) : std::nullopt;
 }
 
+/// With all that it holds, on whichever nodes that is.
+blocker::Holder running(const Index& index, const Job& job, Now now) {
+  std::vector<int> gpus;
+  const std::vector<Allocation> parts = allocations_of(*attempt_of(job));
+  if (parts.size() == 1) gpus = parts.front().gpus;
+  return holder_of(index, job, std::move(gpus), now);
+}
+
 blocker::Dependency explain_dependencies(const Index& index,
                                          const Dependencies& wants,
-                                         DependencyState state) {
+                                         DependencyState state,
+                                         Now now) {
   blocker::Dependency waits{{}, wants.mode, state == DependencyState::Never};
   for (const JobId id : wants.jobs) {
     const Job* other = index.find(id);
@@ -272,7 +281,26 @@ blocker::Dependency explain_dependencies(const Index& index,
     if (waits.never ? !over || finished : over) continue;
     if (waits.never && waits.waiting_for.empty() && other != nullptr) waits.end = status_of(*other);
     waits.waiting_for.push_back(id);
+    const bool runs = other != nullptr && is_active(*other);
+    if (runs && waits.holders.size() < kMaxHolders) {
+      waits.holders.push_back(running(index, *other, now));
+    }
   }
+  return waits;
+}
+
+blocker::GroupLimit explain_group(const Index& index, const JobSpec& spec, int limit, Now now) {
+  blocker::GroupLimit waits{spec.group, limit};
+  const GroupKey group = group_of(spec);
+  const auto most = std::min(kMaxHolders, static_cast<std::size_t>(limit));
+  for (const Status status : kActive.list()) {
+    for (const JobId id : index.in(status)) {
+      if (waits.holders.size() == most) break;
+      const Job& job = *index.find(id);
+      if (group_of(job.spec) == group) waits.holders.push_back(running(index, job, now));
+    }
+  }
+  std::ranges::sort(waits.holders, {}, &blocker::Holder::job);
   return waits;
 }
 
@@ -284,7 +312,7 @@ void explain_gates(const Index& index,
                    Now now,
                    std::vector<Blocker>& why) {
   if (state != DependencyState::Met) {
-    why.emplace_back(explain_dependencies(index, spec.dependencies, state));
+    why.emplace_back(explain_dependencies(index, spec.dependencies, state, now));
   }
   if (spec.begin && *spec.begin > now.wall) why.emplace_back(blocker::BeginTime{*spec.begin});
 }
@@ -524,7 +552,7 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
   }
   if (const Group* group = index.group(*job);
       group != nullptr && group->parked.contains(index.key_of(*job))) {
-    why.emplace_back(blocker::GroupLimit{job->spec.group, group->limit});
+    why.emplace_back(explain_group(index, job->spec, group->limit, now));
   }
   explain_gang(index, *job, now, why);
   if (index.gang_to_start(*job) == nullptr) explain_user_limit(index, job->spec, now, why);
@@ -562,7 +590,7 @@ Result<Preview> State::preview(const JobSpec& spec, Now now, const JobSight& sig
   if (spec.hold) preview.blockers.emplace_back(blocker::OnHold{});
   explain_gates(index, spec, state, now, preview.blockers);
   if (index.group_limit_left(spec) == 0) {
-    preview.blockers.emplace_back(blocker::GroupLimit{spec.group, spec.max_concurrent});
+    preview.blockers.emplace_back(explain_group(index, spec, spec.max_concurrent, now));
   }
   explain_user_limit(index, spec, now, preview.blockers);
   // A demand that no job has is known to the ledger meanwhile; nothing that decides changes.

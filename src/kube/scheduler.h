@@ -322,8 +322,8 @@ class Scheduler {
   Volumes volumes_;
   std::map<std::string, MonoTime> claiming_;  ///< uids of pods that have their node, and whose
                                               ///< claims are to be bound until then
-  bool has_volume_news_ = false;                    ///< for these
-  std::set<std::string> claimants_;                 ///< uids of pods with claims that wait
+  bool has_volume_news_ = false;              ///< for these
+  std::set<std::string> claimants_;           ///< uids of pods with claims that wait
   std::map<std::string, std::string> name_spaces_;  ///< their names by uid
   std::set<std::string> relabelled_;                ///< uids of pods whose class may be another
   std::set<std::string> reclassed_;    ///< and of those of which the engine may know another class

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a job would run, and what would keep it waiting.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -83,6 +84,27 @@ TEST(Place, KnowsHowManyOfAGroupMayRun) {
   ASSERT_TRUE(full && full->blockers.size() == 1);
   EXPECT_TRUE(full->starts.empty());
   EXPECT_EQ(full->blockers[0].kind, BlockerKind::GroupLimit);
+  EXPECT_EQ(full->blockers[0].holders.size(), 3U);
+}
+
+/// A number alone does not say until when it is.
+TEST(Place, SaysWhoRunsOfThoseThatAreWaitedFor) {
+  FakeDesk desk;
+  const JobId runs = desk.submit(kAlice, R"("request":{"gpus":1},"time_limit_seconds":7200)");
+  const JobId held = desk.submit(kAlice, R"("hold":true)");
+  const std::string on = fmt::format("[{},{}]", runs.value, held.value);
+  const auto view = api::read_placement(
+      desk.ask(
+              kBob, "POST", "/api/v1/place", R"({"request":{},"dependencies":{"jobs":)" + on + "}}")
+          .body);
+  ASSERT_TRUE(view && view->blockers.size() == 1);
+  EXPECT_EQ(view->blockers[0].jobs, (std::vector{runs, held}));
+  ASSERT_EQ(view->blockers[0].holders.size(), 1U);
+  const blocker::Holder& holder = view->blockers[0].holders[0];
+  EXPECT_EQ(holder.job, runs);
+  EXPECT_EQ(holder.user, "alice");
+  EXPECT_EQ(holder.gpus, std::vector{0});
+  EXPECT_TRUE(holder.ends);
 }
 
 }  // namespace

@@ -17,7 +17,9 @@ struct HideJobs {
 
   void operator()(blocker::Dependency& b) const {
     if (!b.waiting_for.empty() && !shown.knows(b.waiting_for.front())) b.end.reset();
+    hide(b.holders);
   }
+  void operator()(blocker::GroupLimit& b) const { hide(b.holders); }
   void operator()(blocker::Gpus& b) const {
     hide(b.holders);
     for (blocker::Unusable& device : b.unusable) shown.hide(device.processes);
