@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -19,7 +20,25 @@
 namespace gflow::client {
 namespace {
 
-constexpr std::string_view kClusterServer = "kube";
+/// What answers for a kind of cluster.
+struct Kind {
+  std::string_view server;  ///< as it is called
+  const char* program;      ///< in the directory of helpers
+  bool has_contexts;        ///< "kube:lab"
+};
+constexpr auto kKinds =
+    std::to_array<Kind>({{"kube", "gflow-kube", true}, {"slurm", "gflow-slurm", false}});
+
+/// Null: it is none.
+const Kind* kind_of(std::string_view server) {
+  for (const Kind& kind : kKinds) {
+    if (server == kind.server) return &kind;
+    const bool is_of_it =
+        server.starts_with(kind.server) && server.substr(kind.server.size()).starts_with(':');
+    if (kind.has_contexts && is_of_it) return &kind;
+  }
+  return nullptr;
+}
 constexpr std::size_t kLongestLine = 64 * 1024;
 
 /// "5 TEXT": a code and what is wrong.
@@ -32,13 +51,14 @@ Error error_of(std::string_view text) {
   return {is_code ? static_cast<Code>(*code) : Code::Failure, std::string(message)};
 }
 
+std::string silence_of(std::string_view server) {
+  return tr_format("{} does not answer", kind_of(server)->program);
+}
+
 }  // namespace
 
-bool is_cluster(std::string_view server) {
-  if (!server.starts_with(kClusterServer)) return false;
-  server.remove_prefix(kClusterServer.size());
-  return server.empty() || server.front() == ':';
-}
+bool is_cluster(std::string_view server) { return kind_of(server) != nullptr; }
+bool is_slurm(std::string_view server) { return server == "slurm"; }
 
 Cluster::~Cluster() { end(); }
 
@@ -81,9 +101,11 @@ Result<std::string> Cluster::name_space(const Silence& silence) {
 
 Result<void> Cluster::start(const Silence& silence) {
   if (is_ready_) return {};
-  std::vector<std::string> argv = {GF_TRY(os::helper_program("gflow-kube")), "serve", "--channel"};
-  if (server_.size() > kClusterServer.size()) {
-    argv.insert(argv.end(), {"--context", server_.substr(kClusterServer.size() + 1)});
+  const Kind& kind = *kind_of(server_);
+  std::vector<std::string> argv = {GF_TRY(os::helper_program(kind.program))};
+  if (kind.has_contexts) argv.insert(argv.end(), {"serve", "--channel"});
+  if (server_.size() > kind.server.size()) {
+    argv.insert(argv.end(), {"--context", server_.substr(kind.server.size() + 1)});
   }
   child_ = GF_TRY(os::start_child({.argv = std::move(argv), .environment = {}}));
   auto ready = wait_until_ready(silence);
@@ -95,7 +117,7 @@ Result<void> Cluster::start(const Silence& silence) {
 /// Its lines are "waits TEXT", as often as it likes, and at last "ok NAMESPACE" or "error CODE
 /// TEXT". What it waits for is told once, however much it says.
 Result<void> Cluster::wait_until_ready(const Silence& silence) {
-  std::string waits = tr("gflow-kube does not answer");
+  std::string waits = silence_of(server_);
   const auto usual = std::chrono::steady_clock::now() + silence.usual;
   bool is_told = false;
   while (true) {
@@ -107,9 +129,8 @@ Result<void> Cluster::wait_until_ready(const Silence& silence) {
     if (!said && said.error().code == Code::Timeout && !is_late) continue;
     if (!said && said.error().code == Code::Timeout) return fail(Code::Timeout, waits);
     if (!said) return std::unexpected(said.error());
-    const std::size_t space = said->find(' ');
-    const std::string_view word = std::string_view(*said).substr(0, space);
-    const std::string rest = space == std::string::npos ? "" : said->substr(space + 1);
+    const std::string_view word = std::string_view(*said).substr(0, said->find(' '));
+    const std::string rest = said->substr(std::min(word.size() + 1, said->size()));
     if (word == "error") return std::unexpected(error_of(rest));
     if (word == "waits") waits = rest;
     if (word != "ok") continue;
@@ -133,7 +154,8 @@ Result<std::string> Cluster::line(std::chrono::milliseconds most) {
     if (c == '\n') return line;
     line += c;
   }
-  return fail(Code::Unreachable, tr("gflow-kube ended before it had read the cluster"));
+  return fail(Code::Unreachable,
+              tr_format("{} ended before it had read the cluster", kind_of(server_)->program));
 }
 
 }  // namespace gflow::client

@@ -12,13 +12,15 @@
 
 namespace gflow::client {
 
-/// Whether that stands for a Kubernetes cluster in place of the path of a socket: "kube", which is
-/// the one kubectl would ask, or "kube:CONTEXT".
+/// Whether that stands for a cluster in place of the path of a socket: of Kubernetes "kube", which
+/// is the one kubectl would ask, or "kube:CONTEXT"; of Slurm "slurm", which is the one sbatch
+/// would.
 [[nodiscard]] bool is_cluster(std::string_view server);
+[[nodiscard]] bool is_slurm(std::string_view server);
 
-/// A Kubernetes cluster, read by a program with the rights of this user: `gflow-kube serve`, which
-/// answers as gflowd does. Started when it is first asked, for all that is asked after, and ended
-/// with this. Any thread.
+/// A cluster, read by a program with the rights of this user: `gflow-kube serve` or gflow-slurm,
+/// which answer as gflowd does. Started when it is first asked, for all that is asked after, and
+/// ended with this. Any thread.
 class Cluster {
  public:
   /// REQUIRES: is_cluster(server).

@@ -101,7 +101,9 @@ Result<void> check_remote_name(std::string_view name) {
   const bool is_name = !name.empty() && name.size() <= 64 && name.front() != '.' &&
                        name.find_first_not_of(kLetters) == std::string_view::npos;
   if (is_cluster(name)) {
-    return fail(Code::Usage, tr("'kube' is the Kubernetes cluster: give it another name"));
+    return fail(Code::Usage,
+                is_slurm(name) ? tr("'slurm' is the cluster of Slurm: give it another name")
+                               : tr("'kube' is the Kubernetes cluster: give it another name"));
   }
   if (is_name) return {};
   return fail(Code::Usage,

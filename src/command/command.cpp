@@ -20,12 +20,13 @@ std::vector<Option> common_options(Common common) {
                        .group = tr("Common options"),
                        .complete = Complete::Choice,
                        .choices = {"auto", "always", "never"}});
-    options.push_back({.name = "server",
-                       .value = "SERVER",
-                       .help = tr("Use the gflowd of another machine: a name given to 'gctl remote "
-                                  "add', or its URL; or a Kubernetes cluster scheduled by "
-                                  "gflow-kube: kube, or kube:CONTEXT (also GFLOW_SERVER)."),
-                       .group = tr("Common options")});
+    options.push_back(
+        {.name = "server",
+         .value = "SERVER",
+         .help = tr("Use the gflowd of another machine: a name given to 'gctl remote "
+                    "add', or its URL; or a Kubernetes cluster scheduled by "
+                    "gflow-kube: kube, or kube:CONTEXT; or Slurm: slurm (also GFLOW_SERVER)."),
+         .group = tr("Common options")});
     options.push_back({.name = "gflow-config",
                        .value = "FILE",
                        .help = tr("Configuration file of gflow (also GFLOW_CONFIG)."),

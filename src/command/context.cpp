@@ -95,6 +95,7 @@ Result<void> Context::choose_server(const Invocation& invocation) {
 }
 
 bool Context::is_cluster() const { return client::is_cluster(remote_); }
+bool Context::is_slurm() const { return client::is_slurm(remote_); }
 
 Result<void> Context::needs_own_machine(std::string_view why) const {
   if (!is_remote()) return {};

@@ -47,6 +47,7 @@ class Context {
   [[nodiscard]] bool is_remote() const { return !remote_.empty(); }
   /// Whether it is a cluster.
   [[nodiscard]] bool is_cluster() const;
+  [[nodiscard]] bool is_slurm() const;
   /// For what can only be done on the machine itself. Errors: Usage with what is true of it and
   /// what to do: "the checks are of this machine: log in there".
   [[nodiscard]] Result<void> needs_own_machine(std::string_view why) const;

@@ -23,9 +23,9 @@
 #include "kube/fields.h"
 #include "kube/follower.h"
 #include "kube/limits.h"
-#include "kube/voice.h"
 #include "os/descriptor.h"
 #include "server/http_server.h"
+#include "server/voice.h"
 
 namespace gflow::kube {
 namespace {
@@ -53,7 +53,10 @@ struct Kind {
 /// Reads a cluster on threads of their own, and answers on this one.
 class Serving {
  public:
-  Serving(const ServeOptions& options, const Access& access, const Voice& voice, std::ostream& out)
+  Serving(const ServeOptions& options,
+          const Access& access,
+          const server::Voice& voice,
+          std::ostream& out)
       : options_(options),
         access_(access),
         credentials_(access_),
@@ -279,7 +282,7 @@ class Serving {
   const ServeOptions& options_;
   const Access& access_;
   Credentials credentials_;
-  const Voice& voice_;
+  const server::Voice& voice_;
   std::ostream& out_;
   asio::io_context io_{1};
   asio::posix::stream_descriptor channel_;
@@ -297,7 +300,7 @@ class Serving {
 }  // namespace
 
 Result<void> serve_api(const ServeOptions& options, std::ostream& out) {
-  const Voice voice(options.has_channel ? kChannel : -1);
+  const server::Voice voice(options.has_channel ? kChannel : -1);
   const auto serve = [&]() -> Result<void> {
     const Access access = GF_TRY(find_access(options.access));
     return Serving(options, access, voice, out).run();

@@ -61,6 +61,8 @@ Subject subject_of(Trace trace, std::vector<Machine> fleet, std::string name) {
       trace.begins.value_or(WallTime(std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)));
   spread_over_nodes(trace, max_gpus_of(fleet));
   subject.submissions = std::move(trace.jobs);
+  subject.scheduler = std::move(trace.scheduler);
+  subject.notes = std::move(trace.notes);
   subject.fleet = std::move(fleet);
   return subject;
 }
@@ -151,6 +153,38 @@ Played play(const Subject& subject,
   if (estimated) {
     played.ended_if_shorter = play_once(subject, rules, &RunEstimate::shorter, part(1)).ended;
     played.ended_if_longer = play_once(subject, rules, &RunEstimate::longer, part(2)).ended;
+  }
+  return played;
+}
+
+std::optional<Played> as_it_was(const Subject& subject) {
+  if (subject.scheduler.empty()) return {};
+  Played played{.label = subject.scheduler, .gpus = gpus_of(subject.fleet)};
+  std::map<std::chrono::milliseconds, Moment> steps;  // how much more, or less, from then on
+  std::uint64_t number = 0;
+  for (const TraceJob& job : subject.submissions) {
+    const std::chrono::milliseconds start = job.started.value_or(job.submitted);
+    const Request& request = job.spec.request;
+    Life life{.id = JobId(++number),
+              .user = job.spec.user.name,
+              .parts = std::int64_t{Share::kWholeParts} * request.gpus * request.nodes,
+              .submitted = job.submitted,
+              .work = job.run_time,
+              .done = job.run_time,
+              .first_start = start,
+              .ended = start + job.run_time,
+              .starts = 1};
+    steps[job.submitted].waiting += 1;
+    steps[start].waiting -= 1;
+    steps[start].parts_used += life.parts;
+    steps[*life.ended].parts_used -= life.parts;
+    played.ended = std::max(played.ended, *life.ended);
+    played.lives.push_back(std::move(life));
+  }
+  Moment now;
+  for (const auto& [at, step] : steps) {
+    now = {at, now.parts_used + step.parts_used, now.waiting + step.waiting};
+    played.moments.push_back(now);
   }
   return played;
 }

@@ -33,6 +33,8 @@ struct Subject {
   std::vector<Existing> existing;
   JobId next_id{1};
   std::vector<TraceJob> submissions;
+  std::string scheduler;           ///< who started them, if they say when; else ""
+  std::vector<std::string> notes;  ///< for people: of what was read
 };
 
 /// The trace on an empty fleet. Jobs that want more GPUs than a node has get whole nodes.
@@ -78,6 +80,9 @@ struct Played {
                           const RunnerRules& rules,
                           const std::string& label,
                           const Progress& progress);
+
+/// What became of the jobs of a trace that says so: nothing is played. Empty of others.
+[[nodiscard]] std::optional<Played> as_it_was(const Subject& subject);
 
 /// The figures of one replay.
 struct Figures {

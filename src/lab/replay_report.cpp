@@ -410,6 +410,7 @@ Report replay_report(const Subject& subject, const std::vector<Played>& runs) {
     report.tables.push_back(estimates_table(subject));
     report.notes = doubts(subject);
   }
+  std::ranges::copy(subject.notes, std::back_inserter(report.notes));
   for (std::size_t i = 1; i < runs.size(); ++i) {
     report.notes.push_back(comparison(runs.front(), runs[i]));
   }

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "lab/sacct.h"
 
 namespace gflow::lab {
 namespace {
@@ -283,6 +284,7 @@ class TraceReader {
 
 Result<Trace> read_trace(std::string_view text, const std::string& file) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  if (is_sacct(text)) return read_sacct(text, file);
   TraceReader reader(text);
   int number = 0;
   while (!text.empty()) {
@@ -305,7 +307,10 @@ Trace days_of(Trace trace, int first, int last) {
   });
   if (trace.jobs.empty()) return trace;
   const milliseconds begin = trace.jobs.front().submitted;
-  for (TraceJob& job : trace.jobs) job.submitted -= begin;
+  for (TraceJob& job : trace.jobs) {
+    job.submitted -= begin;
+    if (job.started) *job.started -= begin;
+  }
   if (trace.begins) *trace.begins += begin;
   return trace;
 }

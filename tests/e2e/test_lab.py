@@ -186,3 +186,18 @@ def test_a_drained_node_runs_empty(machine):
     assert machine.job(waiting)["status"] == "Queued"
     machine.ok("gctl", "resume", "node")
     machine.wait(waiting)
+
+
+def test_what_slurm_did_stands_beside_it(bare):
+    """One GPU; Slurm had the second wait half an hour for nothing."""
+    (bare.work / "jobs.txt").write_text(
+        "JobID|User|Submit|Start|End|State|ElapsedRaw|AllocTRES\n"
+        "1|ann|2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T11:00:00|COMPLETED|3600|gres/gpu=1\n"
+        "2|bob|2026-03-01T10:00:00|2026-03-01T11:30:00|2026-03-01T11:40:00|COMPLETED|600|gres/gpu=1\n"
+        "3|bob|2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T11:40:00|COMPLETED|600|cpu=1\n"
+    )
+    slurm, gflow = runs(bare, "jobs.txt", "--nodes", "1x1")
+    assert (slurm["run"], slurm["longest_wait_seconds"]) == ("Slurm", 5400)
+    assert (gflow["run"], gflow["longest_wait_seconds"]) == ("gflow", 3600)
+    text = replay(bare, "jobs.txt", "--nodes", "1x1").out
+    assert "left out, jobs that have no GPU: 1" in text and "gflow: mean wait " in text

@@ -14,6 +14,7 @@ readonly BUILD_PACKAGES=(
 readonly DEMO_PACKAGES=(python3 procps)
 readonly TEST_PACKAGES=(
   libgtest-dev librapidcheck-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-jsonschema python3-dev python3-venv curl shellcheck codespell strace util-linux procps iproute2 valgrind prometheus
+  munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins
   "clang-19 clang" "libclang-rt-19-dev libclang-rt-dev" "clang-format-19 clang-format"
   "clang-tidy-19 clang-tidy" mold debootstrap
 )

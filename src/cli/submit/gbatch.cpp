@@ -65,12 +65,20 @@ Result<Environment> cluster_environment(const Invocation& invocation) {
   return environment;
 }
 
+/// Jobs run in containers, where nothing of this machine is.
+bool is_of_containers(const Context& context) {
+  return context.is_cluster() && !context.is_slurm();
+}
+
 Result<Environment> read_environment(const Invocation& invocation, const Context& context) {
-  if (context.is_cluster()) return cluster_environment(invocation);
+  if (is_of_containers(context)) return cluster_environment(invocation);
   Export wanted;
   if (invocation.has("export")) wanted = GF_TRY(read_export(invocation.get("export")));
   const Environment all = GF_TRY(base_environment(invocation.get("conda-env")));
   Environment environment = exported(all, wanted);
+  if (context.is_slurm() && invocation.has("partition")) {
+    set_variable(environment, "SBATCH_PARTITION", invocation.get("partition"));
+  }
   GF_CHECK(check_size(environment));
   return environment;
 }
@@ -89,7 +97,7 @@ Result<std::string> current_directory() {
 
 /// In a cluster that of the image: no folder of this machine is there.
 Result<std::string> work_directory(const Invocation& invocation, const Context& context) {
-  if (context.is_cluster()) {
+  if (is_of_containers(context)) {
     if (!invocation.has("chdir")) return "/";
     std::string wanted = invocation.get("chdir");
     if (wanted.starts_with('/')) return wanted;
@@ -170,14 +178,14 @@ Result<Script> read_script(const Invocation& typed,
                            const GpuResources& resources) {
   Script script{typed, GF_TRY(read_environment(typed, context)), {}};
   script.source =
-      GF_TRY(context.is_cluster() ? read_source(typed, own_environment(), Programs::Elsewhere)
-                                  : read_source(typed, script.environment, Programs::Here));
+      GF_TRY(is_of_containers(context) ? read_source(typed, own_environment(), Programs::Elsewhere)
+                                       : read_source(typed, script.environment, Programs::Here));
   if (!script.source.script) return script;
   const ScriptOptions said =
       GF_TRY(script_options(*typed.command, script.source.path, *script.source.script, resources));
-  say_ignored(context, said);
+  if (!context.is_slurm()) say_ignored(context, said);  // sbatch reads them, too
   take_over(script.invocation, said.invocation);
-  const auto said_of_environment = {"conda-env", "export", "image"};
+  const auto said_of_environment = {"conda-env", "export", "image", "partition"};
   const auto is_said = [&said](const char* option) { return said.invocation.has(option); };
   if (std::ranges::any_of(said_of_environment, is_said)) {
     script.environment = GF_TRY(read_environment(script.invocation, context));
@@ -187,7 +195,11 @@ Result<Script> read_script(const Invocation& typed,
 
 /// What is of one machine is not for a cluster, and the other way round.
 Result<void> check_where(const Invocation& invocation, const Context& context) {
-  if (!context.is_cluster()) {
+  if (context.is_slurm() && invocation.has("launch")) {
+    return fail(Code::Usage,
+                tr("--launch is not for Slurm: have the script start its processes with srun"));
+  }
+  if (!is_of_containers(context)) {
     if (!invocation.has("image")) return {};
     return fail(Code::Usage, tr("--image is for jobs of a cluster (--server kube)"));
   }
@@ -221,7 +233,7 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
   GF_CHECK(add_launch(invocation, spec, payload));
   GF_CHECK(add_config(invocation, payload));
   const Sweep sweep = GF_TRY(read_sweep(invocation, spec));
-  if (invocation.has("partition"))
+  if (invocation.has("partition") && !context.is_slurm())
     context.note(tr("there are no partitions; --partition is ignored"));
   api::SubmitRequest request;
   request.items = expand(spec, payload, sweep, "group-" + os::random_hex(4));

@@ -103,7 +103,10 @@ Result<int> run_replay(const Invocation& invocation, Context& context) {
   std::vector<lab::Played> runs;
   {
     ProgressLine line(context);
-    runs.push_back(lab::play(subject, rules, "as it is", line.callback()));
+    auto was = lab::as_it_was(subject);
+    const std::string first = was ? "gflow" : "as it is";
+    if (was) runs.push_back(*std::move(was));
+    runs.push_back(lab::play(subject, rules, first, line.callback()));
     for (std::size_t i = 0; i < others.size(); ++i) {
       runs.push_back(lab::play(others[i], rules, variants[i].text(), line.callback()));
     }
@@ -150,7 +153,9 @@ Command lab_replay_command() {
           tr("Replays the jobs of FILE through the daemon's engine on a virtual clock: the "
              "decisions are the daemon's, only the waiting is skipped. FILE is a snapshot of 'gctl "
              "snapshot', or a trace as CSV (submit, duration, gpus, user; docs/format/trace.md), "
-             "gzip-compressed or not; the Philly trace is read as published.\n\nWith changes, the "
+             "gzip-compressed or not; the Philly trace is read as published, and what 'sacct "
+             "--parsable2' of Slurm prints, beside whose waits gflow's stand then.\n\nWith "
+             "changes, the "
              "unchanged run comes first and each changed run is compared with it. Jobs of a "
              "snapshot get the run times that similar jobs had before; see docs/lab.md."),
       .options = {{.name = "nodes",

@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 
-namespace gflow::kube {
+namespace gflow::server {
 
 /// What a program that was given a channel says on it, a line each, until it is ready; read by
 /// client/cluster.cpp. Any thread.
@@ -24,4 +24,4 @@ class Voice {
   int channel_;
 };
 
-}  // namespace gflow::kube
+}  // namespace gflow::server

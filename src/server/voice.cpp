@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kube/voice.h"
+#include "server/voice.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-namespace gflow::kube {
+namespace gflow::server {
 
 void Voice::error(const Error& error) const {
   line("error ", fmt::format("{} {}", static_cast<int>(error.code), error.message));
@@ -22,4 +22,4 @@ void Voice::line(std::string_view word, std::string_view text) const {
   (void)::send(channel_, said.data(), said.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-}  // namespace gflow::kube
+}  // namespace gflow::server

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/elsewhere.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/translate.h"
+
+namespace gflow::slurm {
+namespace {
+
+/// What begins so is done by something else; "": it is done here.
+struct Elsewhere {
+  std::string_view method;
+  std::string_view path;
+  std::string_view text;
+};
+
+constexpr std::string_view kLeases = tr_later("GPUs of Slurm are held by jobs: 'salloc'");
+
+/// The first that fits.
+constexpr auto kElsewhere = std::to_array<Elsewhere>({
+    {"POST", "/api/v1/jobs/cancel", ""},
+    {"POST", "/api/v1/jobs/hold", ""},
+    {"POST", "/api/v1/jobs/release", ""},
+    {"POST", "/api/v1/jobs/check", tr_later("'sbatch --test-only' says what it would do")},
+    {"POST", "/api/v1/jobs/", tr_later("'scontrol suspend', 'requeue' and 'update' change a job")},
+    {"PATCH", "/api/v1/jobs", tr_later("'scontrol update JobId=NUMBER' changes a job")},
+    {"GET", "/api/v1/statistics", tr_later("'sreport' and 'sacct' know what ended")},
+    {"POST",
+     "/api/v1/drain",
+     tr_later("'scontrol update NodeName=NODE State=DRAIN' closes a node")},
+    {"POST", "/api/v1/daemon", tr_later("'scontrol' controls slurmctld")},
+    {"", "/api/v1/tokens", tr_later("who may see what is said by Slurm")},
+    {"GET", "/api/v1/events", tr_later("'sacct' tells what happened to jobs")},
+    {"GET", "/metrics", tr_later("'sdiag' has the figures of slurmctld")},
+    {"", "/api/v1/gpu/allocate", kLeases},
+    {"", "/api/v1/gpu/allocations", kLeases},
+    {"POST", "/api/v1/gpu/setup-", kLeases},
+    {"DELETE", "/api/v1/gpu/", kLeases},
+});
+
+}  // namespace
+
+Result<void> is_done_here(const server::Route& route) {
+  for (const Elsewhere& one : kElsewhere) {
+    const bool is_its =
+        (one.method.empty() || one.method == route.method) && route.pattern.starts_with(one.path);
+    if (!is_its) continue;
+    if (one.text.empty()) return {};
+    return fail(Code::Usage, tr_format("gflow does not do that in Slurm: {}", tr(one.text)));
+  }
+  return {};
+}
+
+}  // namespace gflow::slurm

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/facts.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/text.h"
+#include "core/slurm_text.h"
+
+namespace gflow::slurm {
+namespace {
+
+constexpr std::size_t kMostHosts = 10'000;
+constexpr std::uint64_t kMostIndices = 1024;
+constexpr std::string_view kNone = "(null)";
+
+std::int64_t number_of(std::string_view text, std::int64_t otherwise = 0) {
+  const auto read = parse_number(text);
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return read && *read <= kMost ? static_cast<std::int64_t>(*read) : otherwise;
+}
+
+int small_number_of(std::string_view text) {
+  return static_cast<int>(std::min<std::int64_t>(number_of(text), 10'000'000));
+}
+
+std::string_view unless_none(std::string_view text) {
+  return text == kNone || text == "N/A" ? std::string_view{} : text;
+}
+
+/// Where commas part it that are in no brackets of this kind.
+std::vector<std::string_view> outside(std::string_view text, char open, char close) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == open) ++depth;
+    if (i < text.size() && text[i] == close) --depth;
+    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
+    if (i > begin) parts.push_back(text.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  return parts;
+}
+
+/// "0-1,3": each number; nothing of what is none.
+std::vector<std::string_view> ends_of(std::string_view range) {
+  const std::size_t dash = range.find('-');
+  return {range.substr(0, dash), dash == std::string_view::npos ? range : range.substr(dash + 1)};
+}
+
+std::vector<int> indices_in(std::string_view text) {
+  std::vector<int> all;
+  for (const std::string_view range : fields_between(text, ',')) {
+    const auto ends = ends_of(range);
+    const auto first = parse_number(ends[0]);
+    const auto last = parse_number(ends[1]);
+    if (!first || !last || *last >= kMostIndices) return {};
+    for (std::uint64_t i = *first; i <= *last; ++i) all.push_back(static_cast<int>(i));
+  }
+  return all;
+}
+
+Gres gres_of(std::string_view text) {
+  Gres gres;
+  constexpr std::string_view kIndices = "(IDX:";
+  if (const std::size_t at = text.find(kIndices); at != std::string_view::npos) {
+    const std::string_view rest = text.substr(at + kIndices.size());
+    gres.indices = indices_in(rest.substr(0, rest.find(')')));
+  }
+  text = text.substr(0, text.find('('));  // of "(S:0-1)", too, the sockets
+  if (text.starts_with("gres:")) text.remove_prefix(5);
+  if (text.starts_with("gres/")) text.remove_prefix(5);
+  std::vector<std::string_view> words = fields_between(text, ':');
+  gres.kind = words.front();
+  gres.count = 1;
+  if (words.size() > 1 && parse_number(words.back())) {
+    gres.count = number_of(words.back());
+    words.pop_back();
+  }
+  if (words.size() > 1) gres.type = words[1];
+  return gres;
+}
+
+void add_hosts(std::vector<std::string>& hosts, std::string_view text) {
+  const std::size_t open = text.find('[');
+  if (open == std::string_view::npos) return hosts.emplace_back(text), void();
+  const std::size_t close = std::min(text.find(']', open), text.size());
+  const std::string before(text.substr(0, open));
+  const std::string_view after = text.substr(std::min(close + 1, text.size()));
+  for (const std::string_view range :
+       fields_between(text.substr(open + 1, close - open - 1), ',')) {
+    const auto ends = ends_of(range);
+    const auto first = parse_number(ends[0]);
+    const auto last = parse_number(ends[1]);
+    if (!first || !last) return;
+    for (std::uint64_t i = *first; i <= *last && hosts.size() < kMostHosts; ++i) {
+      std::string number = std::to_string(i);
+      if (number.size() < ends[0].size()) number.insert(0, ends[0].size() - number.size(), '0');
+      add_hosts(hosts, before + number + std::string(after));
+    }
+  }
+}
+
+/// One field of squeue, and where it goes.
+struct Field {
+  char letter;
+  void (*take)(Job& job, std::string_view text);
+};
+constexpr auto kFields = std::to_array<Field>({
+    {'A',
+     [](Job& job, std::string_view text) { job.id = static_cast<std::uint64_t>(number_of(text)); }},
+    {'K', [](Job& job, std::string_view text) { job.tasks = unless_none(text); }},
+    {'j', [](Job& job, std::string_view text) { job.name = text; }},
+    {'u', [](Job& job, std::string_view text) { job.user = text; }},
+    {'U',
+     [](Job& job, std::string_view text) {
+       job.uid = static_cast<std::uint32_t>(number_of(text));
+     }},
+    {'T', [](Job& job, std::string_view text) { job.state = text; }},
+    {'r', [](Job& job, std::string_view text) { job.reason = text; }},
+    {'b', [](Job& job, std::string_view text) { job.gres = read_gres(unless_none(text)); }},
+    {'C', [](Job& job, std::string_view text) { job.cpus = small_number_of(text); }},
+    {'D',
+     [](Job& job, std::string_view text) {
+       job.nodes = std::clamp(small_number_of(text), 1, 10'000);
+     }},
+    {'N', [](Job& job, std::string_view text) { job.node_names = read_host_list(text); }},
+    {'l',
+     [](Job& job, std::string_view text) {
+       const auto span = read_span(text);
+       if (span && span->count() > 0) job.limit = std::chrono::ceil<std::chrono::seconds>(*span);
+     }},
+    {'V',
+     [](Job& job, std::string_view text) { job.submitted = read_time(text).value_or(WallTime{}); }},
+    {'S', [](Job& job, std::string_view text) { job.started = read_time(text); }},
+    {'e', [](Job& job, std::string_view text) { job.ended = read_time(text); }},
+    {'M',
+     [](Job& job, std::string_view text) {
+       job.run_time = read_span(text).value_or(std::chrono::milliseconds(0));
+     }},
+    {'y', [](Job& job, std::string_view text) { job.nice = number_of(text); }},
+    {'Z', [](Job& job, std::string_view text) { job.work_dir = unless_none(text); }},
+    {'k', [](Job& job, std::string_view text) { job.comment = unless_none(text); }},
+    {'o', [](Job& job, std::string_view text) { job.command = unless_none(text); }},
+});
+
+std::vector<std::string_view> parts_between(std::string_view text, std::string_view mark) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(mark);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + mark.size());
+  }
+}
+
+/// The value behind " NAME=" up to the next blank; "" if it is not there.
+std::string_view value_in(std::string_view line, std::string_view name) {
+  std::size_t at = 0;
+  while ((at = line.find(name, at)) != std::string_view::npos) {
+    const std::size_t end = at + name.size();
+    const bool is_its = (at == 0 || line[at - 1] == ' ') && end < line.size() && line[end] == '=';
+    if (is_its) return line.substr(end + 1, line.find(' ', end) - end - 1);
+    at = end;
+  }
+  return {};
+}
+
+Node node_of(std::string_view line) {
+  Node node;
+  node.name = value_in(line, "NodeName");
+  node.gres = read_gres(unless_none(value_in(line, "Gres")));
+  node.cpus = small_number_of(value_in(line, "CPUTot"));
+  node.memory =
+      Memory::mib(std::min<std::int64_t>(number_of(value_in(line, "RealMemory")), 1LL << 40));
+  node.state = value_in(line, "State");
+  constexpr std::string_view kReason = " Reason=";
+  if (const std::size_t at = line.find(kReason); at != std::string_view::npos) {
+    const std::string_view rest = line.substr(at + kReason.size());
+    node.reason = trim(rest.substr(0, rest.find(" [")));
+  }
+  return node;
+}
+
+/// What one description of a job says beyond squeue.
+struct Details {
+  int times = 0;
+  std::vector<Part> parts{};
+  std::optional<std::pair<int, int>> exit{};
+  std::string output{};
+};
+
+void take_line(Details& details, std::string_view line) {
+  const std::string_view text = trim(line);
+  if (line.starts_with("     Nodes=")) {
+    for (std::string& node : read_host_list(value_in(text, "Nodes"))) {
+      details.parts.push_back({std::move(node), read_gres(value_in(text, "GRES"))});
+    }
+  } else if (line.starts_with("   Requeue=")) {
+    const auto words = fields_between(value_in(text, "ExitCode"), ':');
+    if (words.size() == 2) details.exit = {small_number_of(words[0]), small_number_of(words[1])};
+  } else if (line.starts_with("   StdOut=")) {
+    details.output = text.substr(std::string_view("StdOut=").size());
+  }
+}
+
+}  // namespace
+
+std::vector<Gres> read_gres(std::string_view text) {
+  std::vector<Gres> all;
+  for (const std::string_view one : outside(text, '(', ')')) all.push_back(gres_of(one));
+  return all;
+}
+
+std::vector<std::string> read_host_list(std::string_view text) {
+  std::vector<std::string> hosts;
+  for (const std::string_view one : outside(text, '[', ']')) {
+    if (hosts.size() < kMostHosts) add_hosts(hosts, one);
+  }
+  return hosts;
+}
+
+std::string squeue_format(const std::string& mark) {
+  std::string format = mark + ";";
+  for (const Field& field : kFields) format += '%' + std::string(1, field.letter) + mark + ',';
+  return format;
+}
+
+std::vector<Job> read_squeue(std::string_view text, const std::string& mark) {
+  std::vector<Job> jobs;
+  for (const std::string_view record : parts_between(text, mark + ";")) {
+    const std::vector<std::string_view> fields = parts_between(record, mark + ",");
+    if (fields.size() != kFields.size() + 1) continue;
+    Job job;
+    for (std::size_t i = 0; i < kFields.size(); ++i) kFields.at(i).take(job, trim(fields[i]));
+    if (job.id > 0) jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+std::vector<Node> read_nodes(std::string_view text) {
+  std::vector<Node> nodes;
+  for (const std::string_view line : fields_between(text, '\n')) {
+    Node node = node_of(line);
+    if (!node.name.empty()) nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+void add_details(std::vector<Job>& jobs, std::string_view text) {
+  std::map<std::uint64_t, Details> all;
+  Details* its = nullptr;
+  for (const std::string_view line : fields_between(text, '\n')) {
+    if (line.starts_with("JobId=")) {
+      its = &all[static_cast<std::uint64_t>(number_of(value_in(line, "JobId")))];
+      ++its->times;
+    } else if (its != nullptr) {
+      take_line(*its, line);
+    }
+  }
+  for (Job& job : jobs) {
+    const auto at = all.find(job.id);
+    if (at == all.end() || at->second.times != 1) continue;
+    job.parts = at->second.parts;
+    job.exit = at->second.exit;
+    job.output = at->second.output;
+  }
+}
+
+}  // namespace gflow::slurm

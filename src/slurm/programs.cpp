@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/programs.h"
+
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/text.h"
+#include "base/translate.h"
+#include "core/slurm_text.h"
+#include "os/fd.h"
+#include "os/file.h"
+#include "os/user.h"
+
+namespace gflow::slurm {
+namespace {
+
+constexpr int kPatience = 60'000;  // ms; Slurm's own MessageTimeout is less
+constexpr std::size_t kMostTold = 1000;
+
+/// A user's settings of what squeue and others print are not for who reads it.
+constexpr auto kNotOurs = std::to_array<std::string_view>(
+    {"SQUEUE_", "SINFO_", "SLURM_TIME_FORMAT=", "SLURM_BITSTR_LEN=", "TZ="});
+/// Where Slurm is, also for who submits an environment without it.
+constexpr auto kWhere = std::to_array<std::string_view>({"SLURM_CONF=", "SLURM_CLUSTERS="});
+
+template <typename Names>
+bool begins_with_any(std::string_view variable, const Names& names) {
+  return std::ranges::any_of(
+      names, [variable](std::string_view name) { return variable.starts_with(name); });
+}
+
+std::vector<std::string> environment_of(const Call& call) {
+  std::vector<std::string> all = call.environment;
+  const bool is_ours = all.empty();
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view variable = *at;
+    if (is_ours ? !begins_with_any(variable, kNotOurs) : begins_with_any(variable, kWhere)) {
+      all.emplace_back(variable);
+    }
+  }
+  if (is_ours) all.insert(all.end(), {"TZ=UTC", "SLURM_TIME_FORMAT=standard"});
+  return all;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+/// In memory: what is read and written there waits for nobody.
+Result<os::Fd> file_with(std::string_view text) {
+  os::Fd file(::memfd_create("gflow-slurm", MFD_CLOEXEC));
+  if (!file.valid()) return os::errno_error("memfd_create");
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0) return os::errno_error("write");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::lseek(file.get(), 0, SEEK_SET) < 0) return os::errno_error("lseek");
+  return file;
+}
+
+std::string text_in(const os::Fd& file) {
+  std::string text;
+  std::array<char, 65'536> part{};
+  (void)::lseek(file.get(), 0, SEEK_SET);
+  while (true) {
+    const ssize_t got = ::read(file.get(), part.data(), part.size());
+    if (got <= 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+}
+
+struct Files {
+  os::Fd in;
+  os::Fd out;
+  os::Fd err;
+};
+
+Result<pid_t> spawn(const Call& call, const Files& files) {
+  std::vector<std::string> words = call.argv;
+  std::vector<std::string> variables = environment_of(call);
+  posix_spawn_file_actions_t actions{};
+  (void)::posix_spawn_file_actions_init(&actions);
+  (void)::posix_spawn_file_actions_adddup2(&actions, files.in.get(), STDIN_FILENO);
+  (void)::posix_spawn_file_actions_adddup2(&actions, files.out.get(), STDOUT_FILENO);
+  (void)::posix_spawn_file_actions_adddup2(&actions, files.err.get(), STDERR_FILENO);
+  pid_t pid = 0;
+  const int error = ::posix_spawnp(&pid,
+                                   words.front().c_str(),
+                                   &actions,
+                                   nullptr,
+                                   pointers(words).data(),
+                                   pointers(variables).data());
+  (void)::posix_spawn_file_actions_destroy(&actions);
+  if (error == 0) return pid;
+  if (error != ENOENT) return fail(Code::Failure, words.front() + ": " + std::strerror(error));
+  return fail(Code::NotFound,
+              tr_format("there is no {} here: Slurm's commands are not installed, or not in PATH",
+                        words.front()));
+}
+
+}  // namespace
+
+Result<Ran> run(const Call& call) {
+  const Files files{GF_TRY(file_with(call.input)), GF_TRY(file_with({})), GF_TRY(file_with({}))};
+  const pid_t pid = GF_TRY(spawn(call, files));
+  const os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  pollfd ended{process.get(), POLLIN, 0};
+  int ready = ::poll(&ended, 1, kPatience);
+  while (ready < 0 && errno == EINTR) ready = ::poll(&ended, 1, kPatience);
+  if (ready == 0) (void)::kill(pid, SIGKILL);
+  int status = 0;
+  (void)::waitpid(pid, &status, 0);
+  if (ready == 0) {
+    return fail(Code::Timeout, tr_format("{} did not end within a minute", call.argv.front()));
+  }
+  return Ran{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+             text_in(files.out),
+             text_in(files.err)};
+}
+
+Error error_of(const Ran& ran, std::string_view program) {
+  std::string said;
+  for (const std::string_view line :
+       fields_between(std::string_view(ran.err).substr(0, kMostTold), '\n')) {
+    std::string_view words = trim(line);
+    for (const std::string_view before :
+         {program, std::string_view(": "), std::string_view("error: ")}) {
+      if (words.starts_with(before)) words.remove_prefix(before.size());
+    }
+    if (words.empty()) continue;
+    said += (said.empty() ? "" : "; ") + printable(words);
+  }
+  const bool is_away = said.find("Unable to contact slurm controller") != std::string::npos ||
+                       said.find("Communication connection failure") != std::string::npos;
+  return {is_away ? Code::Unreachable : Code::Infeasible,
+          tr_format("Slurm says: {}", said.empty() ? std::string(program) : said)};
+}
+
+Result<std::string> output_of(const Call& call) {
+  Ran ran = GF_TRY(run(call));
+  if (ran.exit_code != 0) return std::unexpected(error_of(ran, call.argv.front()));
+  return std::move(ran.out);
+}
+
+}  // namespace gflow::slurm

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "core/job.h"
+#include "slurm/facts.h"
+#include "slurm/programs.h"
+
+/// What somebody submits, as sbatch takes it.
+namespace gflow::slurm {
+
+/// `comment`: what it is known again by. Errors: Usage and Infeasible, for what Slurm cannot do,
+/// with what does it.
+[[nodiscard]] Result<Call> sbatch_call(const JobSpec& spec,
+                                       const Payload& payload,
+                                       const std::vector<Node>& nodes,
+                                       const std::string& comment);
+
+/// "gpu:v100:2", "shard:5", "" for none: what is to be asked for on each node. Errors: as above.
+[[nodiscard]] Result<std::string> gres_for(const Request& request, const std::vector<Node>& nodes);
+
+}  // namespace gflow::slurm
