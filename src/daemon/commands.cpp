@@ -24,6 +24,7 @@
 #include "os/lock_holder.h"
 #include "os/user.h"
 #include "settings/settings.h"
+#include "server/tls_context.h"
 
 namespace gflow::daemon {
 namespace {
@@ -125,7 +126,18 @@ Result<int> run_recover(const Options& options, Context& context) {
 }
 
 Result<int> run_foreground(const Invocation& typed, Context& context) {
+/// For 'gctl config', which starts without OpenSSL: nothing, or what is wrong with the files.
+Result<int> run_check_tls(const std::vector<std::string>& files, Context& context) {
+  if (files.size() != 3) return fail(Code::Usage, "--check-tls: certificate, key and client CA");
+  const auto done = server::check_tls_files({files[0], files[1], files[2]});
+  if (!done) context.out << done.error().message;
+  return 0;
+}
+
   set_messages(nullptr);  // its log and its answers are for everybody
+  if (const auto& files = typed.all("check-tls"); !files.empty()) {
+    return run_check_tls(files, context);
+  }
   Options options = GF_TRY(options_of(typed));
   if (typed.has("recover")) return run_recover(options, context);
   options.arguments = arguments_of(with_absolute_files(typed));
@@ -518,6 +530,12 @@ Command gflowd_command() {
   Command start = subcommand(
       "up", {"start"}, tr("start the daemon in the background; return when it answers"), up);
   start.options = start_options();
+  command.options.push_back({.name = "check-tls",
+                             .letters = "",
+                             .value = "FILE",
+                             .help = tr("what 'gctl config check' asks of certificates"),
+                             .repeatable = true,
+                             .hidden = true});
   Command again = subcommand(
       "restart", {}, tr("restart the daemon with the same options; jobs keep running"), restart);
   again.options = start_options();

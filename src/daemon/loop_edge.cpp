@@ -13,6 +13,7 @@
 #include "daemon/loop.h"
 #include "daemon/setting_views.h"
 #include "os/clock.h"
+#include "daemon/tls_files.h"
 #include "os/usage.h"
 #include "os/user.h"
 #include "server/shown.h"
@@ -66,20 +67,8 @@ Result<void> Loop::set_remote(server::HttpServer::Options& options) const {
   const Config& config = parts_.config;
   if (config.tls_listen.empty()) return {};
   options.tls = GF_TRY(parse_listen_address(config.tls_listen));
-  const std::string host = to_lower(os::host_name());
-  options.host_names = config.host_names;
-  options.host_names.push_back(host);
-  options.host_names.push_back(host.substr(0, host.find('.')));
-  options.tls_files = {config.tls_certificate, config.tls_key, config.client_ca};
-  if (config.tls_certificate.empty() != config.tls_key.empty()) {
-    return fail(Code::Usage, "[api] tls_certificate and tls_key go together: set both, or neither");
-  }
-  if (config.tls_certificate.empty()) {
-    options.tls_files.certificate = parts_.options.paths.state_dir + "/tls.crt";
-    options.tls_files.key = parts_.options.paths.state_dir + "/tls.key";
-    GF_CHECK(server::make_own_certificate(options.tls_files, options.host_names));
-  }
-  GF_CHECK(server::make_tls_context(options.tls_files));
+  options.host_names = host_names(config);
+  options.tls_files = GF_TRY(tls_files(config, parts_.options.paths));
   return {};
 }
 
