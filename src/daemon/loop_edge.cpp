@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include "api/config_view.h"
 #include "base/kept_sentence.h"
 #include "base/listen_address.h"
 #include "base/text.h"
@@ -12,8 +13,8 @@
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/setting_views.h"
-#include "os/clock.h"
 #include "daemon/tls_files.h"
+#include "os/clock.h"
 #include "os/usage.h"
 #include "os/user.h"
 #include "server/shown.h"
@@ -118,6 +119,7 @@ api::DaemonView Loop::daemon(OthersJobs shown) const {
   view.state_dir = parts_.options.paths.state_dir;
   view.log_path = parts_.options.paths.daemon_log();
   view.config_path = parts_.options.paths.config_file;
+  view.settings_for_restart = settings_for_restart_;
   view.devices = parts_.config.devices;
   view.enforcement_kill = enforced.kill;
   view.enforcement_memory = enforced.memory;
@@ -129,6 +131,9 @@ api::DaemonView Loop::daemon(OthersJobs shown) const {
   view.enforcement_gpu_compute = enforced.gpu_compute;
   view.warnings = parts_.config.warnings;
   view.warnings.insert(view.warnings.end(), unknown_names_.begin(), unknown_names_.end());
+  if (!settings_for_restart_.empty()) {
+    view.warnings.push_back(api::for_restart_text(settings_for_restart_));
+  }
   for (const NodeHealth& health : state_.unhealthy()) {
     const std::string reason =
         shown == OthersJobs::None ? server::cause_withheld() : kept_text(health.reason);

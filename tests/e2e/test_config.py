@@ -168,6 +168,26 @@ def test_certificates_that_gflowd_cannot_use_are_refused_before_it_is_stopped(ba
     bare.ok("gflowd", "restart")
 
 
+def test_what_needs_a_restart_is_said_until_there_was_one(bare):
+    bare.config('[api]\nhost_names = "lab9"\n')
+    path = bare.home / ".config/gflow/gflow.toml"
+    bare.up()
+    path.write_text("")
+    ran = bare.run("gctl", "config", "reload")
+    assert ran.code == 0 and ran.out == "configuration reloaded\n" and "restart" in ran.err and "api.host_names" in ran.err, ran
+    for words in (["gflowd", "reload"], ["gflowd", "status"]):
+        assert "api.host_names" in bare.run(*words).err
+    assert "api.host_names" in bare.run("gflow", "doctor").out
+    assert json.loads(bare.ok("gflowd", "status", "--json"))["settings_for_restart"] == ["api.host_names"]
+    [shown] = json.loads(bare.ok("gctl", "config", "show", "--json", "api.host_names"))["settings"]
+    assert (shown["value"], shown["origin"]) == ("lab9", f"{path}:2"), shown
+    bare.ok("gflowd", "restart")
+    ran = bare.run("gctl", "config", "reload")
+    assert (ran.out, ran.err) == ("configuration reloaded\n", ""), ran
+    [shown] = json.loads(bare.ok("gctl", "config", "show", "--json", "api.host_names"))["settings"]
+    assert (shown["value"], shown["origin"]) == ("", "default"), shown
+
+
 def test_a_link_stays_a_link_and_a_missing_file_is_made(bare):
     path = bare.home / ".config/gflow/gflow.toml"
     assert "not running" in bare.ok("gctl", "config", "set", "node.name", "lab7")

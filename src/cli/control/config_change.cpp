@@ -152,7 +152,8 @@ Result<int> run_reload(const Invocation& /*invocation*/, Context& context) {
   } else {
     context.out << tr("configuration reloaded\n");
   }
-  context.out << GF_TRY(context.daemon().call("GET", "/api/v1/settings")) << '\n';
+  const auto left = GF_TRY(context.daemon().daemon()).settings_for_restart;
+  if (!left.empty()) context.note(api::for_restart_text(left));
   return 0;
 }
 
