@@ -143,6 +143,10 @@ void await_start(const std::shared_ptr<Asked>& asked) {
   const bool waits = is_pending(*job);
   Reply reply = reply_of(view_of_need(asked->exchange, *job, asked->need, asked->framework),
                          waits && asked->need.wait ? kAccepted : 200);
+  if (reply.status == kAccepted) {
+    reply.headers.emplace_back("Location",
+                               fmt::format("/api/v1/gpu/allocations/{}", asked->job.value));
+  }
   if (waits && !asked->need.wait) asked->give_back();
   answer(asked, std::move(reply));
 }

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import http_client
 import pytest
 from machine import PATIENCE, Machine
 
@@ -235,8 +236,11 @@ def test_of_two_who_change_one_job_at_once_one_is_told_that_it_changed(served, o
 
 def test_an_allocation_can_wait_in_the_queue(served):
     _, first = ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 2, "gpu_type": "V100"})
-    status, second = ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 1, "gpu_type": "V100", "wait": True})
-    assert (status, second["success"], second["state"]) == (202, False, "Queued"), second
+    waits = http_client.ask(served, "POST", "/api/v1/gpu/allocate",
+                            json.dumps({"gpu_count": 1, "gpu_type": "V100", "wait": True}))
+    second = waits.document
+    assert (waits.status, second["success"], second["state"]) == (202, False, "Queued"), second
+    assert waits.headers["Location"] == f"/api/v1/gpu/allocations/{second['allocation_id']}"
     assert second["error_message"], second
     ask(served, "DELETE", f"/api/v1/gpu/allocations/{first['allocation_id']}")
     served.running(second["allocation_id"])
