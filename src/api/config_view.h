@@ -37,4 +37,7 @@ struct ConfigChangeView {
 };
 [[nodiscard]] std::string write(const ConfigChangeView& change);
 
+/// What DaemonView::settings_for_restart is for a person.
+[[nodiscard]] std::string for_restart_text(const std::vector<std::string>& settings);
+
 }  // namespace gflow::api

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/config_view.h"
 #include "api/json_writer.h"
+#include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::api {
 
@@ -31,6 +33,11 @@ void fields(Io& io, T& change) {
   io.field("value", change.value);
   io.field("state", change.state);
   io.field("origin", change.origin);
+}
+
+std::string for_restart_text(const std::vector<std::string>& settings) {
+  return tr_format("changed, but only 'gflowd restart' takes it up, which leaves jobs running: {}",
+                   join(settings, ", "));
 }
 
 std::string write(const ConfigCheckView& check) { return Writer::document("ConfigCheck", check); }

@@ -22,6 +22,7 @@ void fields(Io& io, T& daemon) {
   io.field("state_dir", daemon.state_dir);
   io.field("log_path", daemon.log_path);
   io.field("config_path", daemon.config_path);
+  io.field("settings_for_restart", daemon.settings_for_restart);
   io.field("devices", daemon.devices);
   io.field("enforcement_kill", daemon.enforcement_kill);
   io.field("enforcement_memory", daemon.enforcement_memory);

@@ -111,7 +111,7 @@ Problem problem_of(const Error& error, int status) {
           .status = status,
           .detail = detail_of(error.message),
           .code = std::string(code),
-          .exit_code = static_cast<int>(error.code),
+          .exit_code = exit_code(error.code),
           .errors = {}};
 }
 

@@ -226,6 +226,8 @@ TEST(JsonProblem, CarriesTheCode) {
             R"({"apiVersion":"gflow/v1","kind":"Problem","type":"/docs#problem-not_found",)"
             R"("title":"Not Found","status":404,"detail":"there is no job 9","code":"not_found",)"
             R"("exit_code":3,"errors":[]})");
+  // As a command exits: 1 for what scripts need not tell apart.
+  EXPECT_TRUE(write_problem({Code::Exhausted, "full"}).contains(R"("exit_code":1,)"));
 }
 
 TEST(JsonProblem, IsMadeUpFromTheStatusWhereThereIsNone) {

@@ -175,6 +175,7 @@ inline DaemonView sample_daemon() {
           "/var/lib/gflow",
           "/var/lib/gflow/logs/gpu_resource_manager.log",
           "/etc/gflow/gflow.toml",
+          {"api.client_ca"},
           "sim:8xH100",
           "cgroup",
           "cgroup limit",

@@ -152,6 +152,8 @@ struct DaemonView {
   std::string state_dir;
   std::string log_path;  ///< the daemon's own log
   std::string config_path;
+  /// Settings that say something else by now, and change when gflowd is restarted.
+  std::vector<std::string> settings_for_restart;
   std::string devices;  ///< the specification it was started with
   std::string enforcement_kill;
   std::string enforcement_memory;

@@ -197,7 +197,7 @@ Checked check_gflow_toml(const std::string& text, const std::string& path) {
   return checked;
 }
 
-Result<settings::Settings> read_gflow_toml(const std::string& text, const std::string& path) {
+Result<Config> read_gflow_toml(const std::string& text, const std::string& path) {
   Config config;
   const auto problems = read_text(config, text, path);
   if (!problems.empty()) return first_of(problems);

@@ -35,7 +35,6 @@ struct Config : settings::Settings {
 /// Everything that is wrong with the text of a gflow.toml, and what of it is another gflow's.
 [[nodiscard]] Checked check_gflow_toml(const std::string& text, const std::string& path);
 /// What the text alone sets. Errors: Usage with the first that is wrong.
-[[nodiscard]] Result<settings::Settings> read_gflow_toml(const std::string& text,
-                                                         const std::string& path);
+[[nodiscard]] Result<Config> read_gflow_toml(const std::string& text, const std::string& path);
 
 }  // namespace gflow::config

@@ -85,6 +85,7 @@ max_unreserved_per_user = 12
 max_gpus_per_user = 4
 max_gpus_of = "alice = 8, bob=0"
 max_stored_per_user = "64M"
+max_keys_per_user = 13
 max_dependencies_per_job = 8
 max_dependencies_per_user = 9
 max_dependencies = 10
@@ -160,6 +161,7 @@ max_backups = 0
   want.policy.max_unreserved_per_user = 12;
   want.policy.gpu_quota = {.per_user = 4, .users = {{"alice", 8}, {"bob", 0}}};
   want.policy.max_stored_per_user = Memory::mib(64);
+  want.policy.max_keys_per_user = 13;
   want.policy.max_dependencies_per_job = 8;
   want.policy.max_dependencies_per_user = 9;
   want.policy.max_dependencies = 10;

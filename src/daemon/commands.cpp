@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "api/account.h"
+#include "api/config_view.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "command/context.h"
@@ -23,6 +24,7 @@
 #include "os/file.h"
 #include "os/lock_holder.h"
 #include "os/user.h"
+#include "server/tls_context.h"
 #include "settings/settings.h"
 
 namespace gflow::daemon {
@@ -124,7 +126,18 @@ Result<int> run_recover(const Options& options, Context& context) {
   return 0;
 }
 
+/// For 'gctl config', which starts without OpenSSL: nothing, or what is wrong with the files.
+Result<int> run_check_tls(const std::vector<std::string>& files, Context& context) {
+  if (files.size() != 3) return fail(Code::Usage, "--check-tls: certificate, key and client CA");
+  const auto done = server::check_tls_files({files[0], files[1], files[2]});
+  if (!done) context.out << done.error().message;
+  return 0;
+}
+
 Result<int> run_foreground(const Invocation& typed, Context& context) {
+  if (const auto& files = typed.all("check-tls"); !files.empty()) {
+    return run_check_tls(files, context);
+  }
   set_messages(nullptr);  // its log and its answers are for everybody
   Options options = GF_TRY(options_of(typed));
   if (typed.has("recover")) return run_recover(options, context);
@@ -388,6 +401,8 @@ Result<int> reload(const Invocation& /*typed*/, Context& context) {
   (void)aim(context);
   GF_CHECK(context.daemon().reload_daemon());
   context.out << tr("configuration reloaded\n");
+  const auto left = GF_TRY(context.daemon().daemon()).settings_for_restart;
+  if (!left.empty()) context.note(api::for_restart_text(left));
   return 0;
 }
 
@@ -514,6 +529,12 @@ Command gflowd_command() {
   command.options.push_back({.name = "recover",
                              .letters = "",
                              .help = tr("what 'gflow doctor --recover' does"),
+                             .hidden = true});
+  command.options.push_back({.name = "check-tls",
+                             .letters = "",
+                             .value = "FILE",
+                             .help = tr("what 'gctl config check' asks of certificates"),
+                             .repeatable = true,
                              .hidden = true});
   Command start = subcommand(
       "up", {"start"}, tr("start the daemon in the background; return when it answers"), up);

@@ -12,6 +12,7 @@
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/open_files.h"
+#include "daemon/tls_files.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/host.h"
@@ -140,6 +141,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
     GF_CHECK(os::helper_program("gflow-shim"));
     GF_CHECK(os::check_socket_place(options.paths.socket));
     GF_CHECK(store::Ballast(options.paths.ballast(), config.ballast).check());
+    if (!config.tls_listen.empty()) GF_CHECK(tls_files(config, options.paths));
     if (const auto old = os::lock_holder(options.paths.lock())) GF_CHECK(end_holder(*old));
   }
   os::Fd lock = GF_TRY(take_daemon_lock(

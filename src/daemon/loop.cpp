@@ -228,16 +228,24 @@ void Loop::stop() {
 Result<void> Loop::reload() {
   Config fresh = GF_TRY(config::read_config(
       parts_.options.paths.config_file, parts_.options.config_required, parts_.options.flags));
+  std::vector<std::string> for_restart;
   for (const settings::Setting& setting : settings::table()) {
     if (setting.applies != settings::Applies::Restart) continue;
     if (setting.write(fresh) == setting.write(parts_.config)) continue;
-    spdlog::warn("{} changes with 'gflowd restart' only, ignoring", setting.full_name());
+    const std::string name = setting.full_name();
+    spdlog::warn("{} changes with 'gflowd restart' only, ignoring", name);
     GF_CHECK(setting.read(fresh, setting.write(parts_.config)));
+    fresh.origins.erase(name);
+    if (const auto was = parts_.config.origins.find(name); was != parts_.config.origins.end()) {
+      fresh.origins.insert(*was);
+    }
+    for_restart.push_back(name);
   }
   if (fresh.otlp_endpoint != parts_.config.otlp_endpoint) {
     traces_.set_endpoint(fresh.otlp_endpoint, parts_.node);
   }
   parts_.config = std::move(fresh);
+  settings_for_restart_ = std::move(for_restart);
   set_log_level(parts_.config.log_level);
   set_backups();
   hpc_jobs_.set_directory(parts_.config.metrics.hpc_job_mapping_dir);

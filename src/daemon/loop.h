@@ -157,7 +157,8 @@ class Loop : public server::Service {
   Backups backups_;
   std::unique_ptr<server::HttpServer> server_;
   SocketWatch socket_watch_;
-  std::vector<std::string> unknown_names_;  ///< of roles and projects, as sentences
+  std::vector<std::string> settings_for_restart_;  ///< that the last reload() left as they were
+  std::vector<std::string> unknown_names_;         ///< of roles and projects, as sentences
   Result<void> end_;
   bool tick_is_due_ = false;
   bool launch_is_due_ = false;

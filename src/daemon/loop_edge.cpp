@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include "api/config_view.h"
 #include "base/kept_sentence.h"
 #include "base/listen_address.h"
 #include "base/text.h"
@@ -12,6 +13,7 @@
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/setting_views.h"
+#include "daemon/tls_files.h"
 #include "os/clock.h"
 #include "os/usage.h"
 #include "os/user.h"
@@ -66,20 +68,8 @@ Result<void> Loop::set_remote(server::HttpServer::Options& options) const {
   const Config& config = parts_.config;
   if (config.tls_listen.empty()) return {};
   options.tls = GF_TRY(parse_listen_address(config.tls_listen));
-  const std::string host = to_lower(os::host_name());
-  options.host_names = config.host_names;
-  options.host_names.push_back(host);
-  options.host_names.push_back(host.substr(0, host.find('.')));
-  options.tls_files = {config.tls_certificate, config.tls_key, config.client_ca};
-  if (config.tls_certificate.empty() != config.tls_key.empty()) {
-    return fail(Code::Usage, "[api] tls_certificate and tls_key go together: set both, or neither");
-  }
-  if (config.tls_certificate.empty()) {
-    options.tls_files.certificate = parts_.options.paths.state_dir + "/tls.crt";
-    options.tls_files.key = parts_.options.paths.state_dir + "/tls.key";
-    GF_CHECK(server::make_own_certificate(options.tls_files, options.host_names));
-  }
-  GF_CHECK(server::make_tls_context(options.tls_files));
+  options.host_names = host_names(config);
+  options.tls_files = GF_TRY(tls_files(config, parts_.options.paths));
   return {};
 }
 
@@ -129,6 +119,7 @@ api::DaemonView Loop::daemon(OthersJobs shown) const {
   view.state_dir = parts_.options.paths.state_dir;
   view.log_path = parts_.options.paths.daemon_log();
   view.config_path = parts_.options.paths.config_file;
+  view.settings_for_restart = settings_for_restart_;
   view.devices = parts_.config.devices;
   view.enforcement_kill = enforced.kill;
   view.enforcement_memory = enforced.memory;
@@ -140,6 +131,9 @@ api::DaemonView Loop::daemon(OthersJobs shown) const {
   view.enforcement_gpu_compute = enforced.gpu_compute;
   view.warnings = parts_.config.warnings;
   view.warnings.insert(view.warnings.end(), unknown_names_.begin(), unknown_names_.end());
+  if (!settings_for_restart_.empty()) {
+    view.warnings.push_back(api::for_restart_text(settings_for_restart_));
+  }
   for (const NodeHealth& health : state_.unhealthy()) {
     const std::string reason =
         shown == OthersJobs::None ? server::cause_withheld() : kept_text(health.reason);

@@ -262,6 +262,20 @@ Result<std::optional<store::Submission>> Shell::submitted_before(const Posted& p
   return store_.find_submission(posted.uid, posted.key, state_.lived(now.mono));
 }
 
+/// Whether one more key of this user can be remembered.
+Result<void> Shell::check_keys(const Posted& posted, Now now, const Plan& plan) {
+  if (posted.key.empty()) return {};
+  const std::size_t most = state_.policy().max_keys_per_user;
+  const auto stored = GF_TRY(store_.count_submissions(posted.uid, state_.lived(now.mono)));
+  const auto planned = std::ranges::count(plan.submissions, posted.uid, &store::Submission::uid);
+  if (stored + static_cast<std::size_t>(planned) < most) return {};
+  return fail(Code::Exhausted,
+              tr_format("{} submissions with an Idempotency-Key in 24 hours are the maximum per "
+                        "user (limits.max_keys_per_user): submit more jobs in one, as arrays or "
+                        "batches, or try again later",
+                        most));
+}
+
 /// The answer to a submission that needs no new decision: a repeated one, or one there is no room
 /// on the disk for.
 std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& posted,
@@ -287,6 +301,9 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
            "use a new key"));
   }
   if (*before) return (*before)->jobs;
+  if (auto room = check_keys(posted, now, plan); !room) {
+    return std::unexpected(std::move(room).error());
+  }
   if (ballast_ != nullptr && !ballast_->held()) {
     return fail(Code::Exhausted, disk_text(others_jobs_));
   }

@@ -113,6 +113,7 @@ class Shell {
   [[nodiscard]] Result<std::optional<store::Submission>> submitted_before(const Posted& posted,
                                                                           Now now,
                                                                           const Plan& plan);
+  [[nodiscard]] Result<void> check_keys(const Posted& posted, Now now, const Plan& plan);
   [[nodiscard]] Result<void> write(Plan& plan, Now now);
   void withdraw_largest(Plan& plan, Now now);
   [[nodiscard]] static std::vector<JobRange> ranges_to_save(const Plan& plan);

@@ -3,20 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "base/text.h"
 #include "devices/nvml/source.h"
 #include "devices/sim/source.h"
+#include "os/file.h"
 
 namespace gflow::devices {
 namespace {
 
 class NoDevices final : public Source {
  public:
-  explicit NoDevices(std::string note) {
-    machine_.source = "none";
+  explicit NoDevices(std::string note, std::string source = "none") {
+    machine_.source = std::move(source);
     machine_.note = std::move(note);
   }
   [[nodiscard]] const Machine& machine() const override { return machine_; }
@@ -41,13 +43,30 @@ Opened open_nvml(std::string_view /*rest*/, const SourceOptions& options) {
   return source;
 }
 
-/// The first vendor whose driver answers with a device; a driver that hangs may yet come back, so
-/// it is followed. Another vendor is asked here, after NVML.
+/// Whether a display controller or accelerator of NVIDIA's is plugged in, whatever its driver says.
+bool has_nvidia_gpu(const std::string& pci_devices) {
+  const auto names = os::names_in(pci_devices);
+  if (!names) return false;
+  return std::ranges::any_of(*names, [&](const std::string& name) {
+    const auto fact = [&](std::string_view file) {
+      return os::read_regular_file(fmt::format("{}/{}/{}", pci_devices, name, file)).value_or("");
+    };
+    const std::string kind = fact("class");
+    return (kind.starts_with("0x03") || kind.starts_with("0x12")) &&
+           fact("vendor").starts_with("0x10de");
+  });
+}
+
+/// The first vendor whose driver answers with a device; a driver that hangs or is not installed
+/// whole may yet come back, so it is followed. Another vendor is asked here, after NVML.
 Opened open_auto(std::string_view /*rest*/, const SourceOptions& options) {
   auto source = nvml::NvmlSource::open(options);
-  if (!source) return std::make_unique<NoDevices>(source.error().message);
+  const bool is_there = has_nvidia_gpu(options.pci_devices);
+  if (!source) {
+    return std::make_unique<NoDevices>(source.error().message, is_there ? "nvml" : "none");
+  }
   const Machine& machine = (*source)->machine();
-  if (machine.devices.empty() && (*source)->has_answered()) {
+  if (machine.devices.empty() && (*source)->has_answered() && !is_there) {
     return std::make_unique<NoDevices>(machine.note);
   }
   return std::move(*source);

@@ -35,14 +35,16 @@ struct SourceOptions {
   std::string probe;  ///< absolute path of gflow-gpumon
   /// "NAME=value" for the probe besides the daemon's own environment.
   std::vector<std::string> environment = {};
-  std::chrono::milliseconds first_answer{10'000};  ///< open_source() waits so long for a reading
-  std::chrono::milliseconds deadline{5'000};       ///< a reading not there by then is a miss
+  std::string pci_devices = "/sys/bus/pci/devices";  ///< where the kernel lists what is plugged in
+  std::chrono::milliseconds first_answer{10'000};    ///< open_source() waits so long for a reading
+  std::chrono::milliseconds deadline{5'000};         ///< a reading not there by then is a miss
 };
 
 /// "auto" (NVML if there is one, else none), "none", "nvml", "sim:8xH100", "sim:2xRTX3090+1xA100",
-/// "sim:FILE.yaml". "auto" never fails: what is missing is said in Machine::note.
-/// Errors: Usage for a specification that is not understood, with the models there are;
-/// NotFound for a file; Failure for "nvml" without a driver.
+/// "sim:FILE.yaml". "auto" never fails: what is missing is said in Machine::note, and where a GPU
+/// is plugged in, Machine::source is that of its driver, which may yet answer. Errors: Usage for a
+/// specification that is not understood, with the models there are; NotFound for a file; Failure
+/// for "nvml" without a driver.
 [[nodiscard]] Result<std::unique_ptr<Source>> open_source(const std::string& specification,
                                                           const SourceOptions& options);
 

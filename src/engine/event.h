@@ -178,6 +178,8 @@ struct Policy {
   /// What jobs of one user that have not ended take of memory and disk in texts: descriptions,
   /// scripts, environments. As much again of the descriptions of his ended jobs.
   Memory max_stored_per_user = Memory::gib(1);
+  /// Idempotency keys of one user that are remembered, which outlive the jobs that came with them.
+  std::size_t max_keys_per_user = 200'000;
   /// How long GPUs are held for a program outside that said neither how long nor until when.
   std::chrono::seconds allocation_ttl{86'400};
   std::size_t max_submit = 10'000;  ///< jobs in one submission

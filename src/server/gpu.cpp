@@ -21,7 +21,7 @@ constexpr int kNotReady = 503;
 /// Which devices are asked for.
 struct DeviceFilter {
   gflow::Request request;  ///< its vendor and models
-  double min_memory_gb = 0;
+  Memory least{};
 
   [[nodiscard]] bool takes(const api::DeviceView& device) const {
     const auto is_its = [&device](const std::string& model) {
@@ -29,13 +29,14 @@ struct DeviceFilter {
     };
     if (!request.models.empty() && std::ranges::none_of(request.models, is_its)) return false;
     if (!request.vendor.empty() && device.device.vendor != request.vendor) return false;
-    return gb_of(device.device.memory_total.value_or(Memory{})) >= min_memory_gb;
+    return device.device.memory_total.value_or(Memory{}) >= least;
   }
 };
 
-Result<DeviceFilter> filter_of(const GpuNodesQuery& query) {
-  DeviceFilter filter{.request = {}, .min_memory_gb = query.min_memory_gb};
+Result<DeviceFilter> filter_of(const GpuNodesQuery& query, const engine::State& state) {
+  DeviceFilter filter;
   if (!query.gpu_type.empty()) GF_CHECK(read_gpu_type(query.gpu_type, filter.request));
+  filter.least = memory_wanted(filter.request, query.min_memory_gb, state);
   return filter;
 }
 
@@ -73,7 +74,7 @@ void answer_validation(Exchange exchange, api::GpuNeed need) {
   const auto judge = [&]() -> Result<void> {
     const User owner = GF_TRY(job_owner(exchange.caller));
     spec.user = owner;
-    spec.request = GF_TRY(request_of(need));
+    spec.request = GF_TRY(request_of(need, state));
     validation.request = gpu_request_text(spec.request);
     (void)GF_TRY(state.rank(spec.request, 1));
     validation.valid = true;
@@ -103,7 +104,7 @@ void show_gpu_status(Exchange exchange) {
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
 void list_gpu_nodes(Exchange exchange, GpuNodesQuery query) {
-  const auto filter = filter_of(query);
+  const auto filter = filter_of(query, exchange.service.state());
   if (!filter) return exchange.respond(problem(filter.error()));
   auto nodes = known_nodes(exchange);
   if (!nodes) return;

@@ -143,6 +143,10 @@ void await_start(const std::shared_ptr<Asked>& asked) {
   const bool waits = is_pending(*job);
   Reply reply = reply_of(view_of_need(asked->exchange, *job, asked->need, asked->framework),
                          waits && asked->need.wait ? kAccepted : 200);
+  if (reply.status == kAccepted) {
+    reply.headers.emplace_back("Location",
+                               fmt::format("/api/v1/gpu/allocations/{}", asked->job.value));
+  }
   if (waits && !asked->need.wait) asked->give_back();
   answer(asked, std::move(reply));
 }
@@ -171,10 +175,10 @@ Result<std::vector<std::string>> holder(const api::GpuNeed& need, const Principa
 
 Result<api::SubmitRequest> submission_of_need(const api::GpuNeed& need,
                                               const Principal& caller,
-                                              const engine::Policy& policy) {
+                                              const engine::State& state) {
   api::SubmitRequest::Item item;
   item.spec.user = GF_TRY(job_owner(caller));
-  item.spec.request = GF_TRY(request_of(need));
+  item.spec.request = GF_TRY(request_of(need, state));
   item.spec.name = "allocation";
   item.spec.allocation = true;
   item.spec.command = "allocation of " + gpu_request_text(item.spec.request);
@@ -182,7 +186,7 @@ Result<api::SubmitRequest> submission_of_need(const api::GpuNeed& need,
   if (need.ttl_seconds > 0) {
     item.spec.time_limit = std::chrono::seconds(need.ttl_seconds);
   } else if (need.pid == 0) {
-    item.spec.time_limit = policy.allocation_ttl;
+    item.spec.time_limit = state.policy().allocation_ttl;
   }
   item.payload.argv = GF_TRY(holder(need, caller));
   api::SubmitRequest request;
@@ -212,10 +216,10 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
     if (!job) return exchange.respond(problem(job.error()));
     const auto view = view_of_need(exchange, **job, need, framework);
     if (!view) return exchange.respond(problem(view.error()));
-    const auto same = check_is_of(need, **job, view->gpu_config);
+    const auto same = check_is_of(need, **job, view->gpu_config, service.state());
     return exchange.respond(same ? reply_of(view) : problem(same.error()));
   }
-  auto request = submission_of_need(need, exchange.caller, service.state().policy());
+  auto request = submission_of_need(need, exchange.caller, service.state());
   if (!request) return exchange.respond(problem(request.error()));
   const bool may_be_known = !exchange.request.idempotency_key.empty();
   const std::string refusal =

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "core/catalogue.h"
 #include "core/gpu_request.h"
 
 namespace gflow::server {
@@ -33,7 +34,33 @@ bool is_told(const api::GpuNeed& need, const api::GpuConfig& told) {
          (need.compute_ratio == usual.compute_ratio || need.compute_ratio == told.compute_ratio);
 }
 
+/// Whether it is what a device that reports this amount is sold with: a driver and error correction
+/// take up to a seventh of it.
+bool is_sold_with(std::string_view model, Memory reported, Memory nominal) {
+  constexpr std::int64_t kOf = 100;
+  constexpr std::int64_t kLeast = 85;
+  return reported < nominal && reported.bytes * kOf >= nominal.bytes * kLeast &&
+         catalogue::memory_of(model) == nominal;
+}
+
 }  // namespace
+
+Memory memory_wanted(const gflow::Request& request, double gb, const engine::State& state) {
+  const Memory wanted = memory_of(gb);
+  std::optional<Memory> all;
+  for (const auto& [name, node] : state.nodes()) {
+    for (const Device& device : node.machine.devices) {
+      if (!device.memory_total) continue;
+      const std::string model =
+          catalogue::device_model(device.vendor, device.model, device.memory_total);
+      const bool is_named = std::ranges::any_of(
+          request.models, [&](const auto& one) { return catalogue::answers(one, model); });
+      if (!is_named || !is_sold_with(model, *device.memory_total, wanted)) continue;
+      all = std::min(all.value_or(*device.memory_total), *device.memory_total);
+    }
+  }
+  return all.value_or(wanted);
+}
 
 Result<void> read_gpu_type(std::string_view text, gflow::Request& into) {
   const std::string_view type = trim(text);
@@ -52,7 +79,7 @@ Result<void> read_gpu_type(std::string_view text, gflow::Request& into) {
   return normalise(into);
 }
 
-Result<gflow::Request> request_of(const api::GpuNeed& need) {
+Result<gflow::Request> request_of(const api::GpuNeed& need, const engine::State& state) {
   gflow::Request request;
   if (!need.gpus.empty()) {
     if (says_more(need)) {
@@ -64,20 +91,21 @@ Result<gflow::Request> request_of(const api::GpuNeed& need) {
     return request;
   }
   request.gpus = need.gpu_count;
-  request.gpu_memory = memory_of(need.memory_gb);
   if (need.compute_ratio < 1) {
     const auto parts = std::llround(need.compute_ratio * Share::kWholeParts);
     request.share.parts = static_cast<int>(std::clamp<long long>(parts, 1, Share::kWholeParts));
     request.mode = request.share == Share::whole() ? GpuMode::Whole : GpuMode::Fraction;
   }
   GF_CHECK(read_gpu_type(need.gpu_type, request));
+  request.gpu_memory = memory_wanted(request, need.memory_gb, state);
   GF_CHECK(normalise(request));
   return request;
 }
 
 Result<void> check_is_of(const api::GpuNeed& need,
                          const Job& allocation,
-                         const std::optional<api::GpuConfig>& told) {
+                         const std::optional<api::GpuConfig>& told,
+                         const engine::State& state) {
   if (need.wait || need.ttl_seconds != 0 || need.pid != 0 || need.wait_pid != 0) {
     return fail(Code::Usage,
                 tr("allocation_id names an existing allocation, which is not changed: omit wait, "
@@ -85,7 +113,7 @@ Result<void> check_is_of(const api::GpuNeed& need,
   }
   if (need.gpus.empty() && !says_more(need)) return {};
   const gflow::Request& has = allocation.spec.request;
-  const gflow::Request wanted = GF_TRY(request_of(need));
+  const gflow::Request wanted = GF_TRY(request_of(need, state));
   if (wanted == has || (told && need.gpus.empty() && is_told(need, *told))) return {};
   return fail(Code::Usage,
               tr_format("allocation {} is {}, not {}: omit what it is, or allocate another one",

@@ -95,7 +95,9 @@ std::string problem_of(const api::NodeView& node, const api::DeviceView& view) {
 /// Of a node itself.
 void add_problems(std::vector<std::string>& problems, const api::NodeView& node) {
   if (!node.unreachable.empty()) problems.push_back(node.name + ": " + node.unreachable);
-  if (!node.note.empty()) problems.push_back(node.name + ": " + tr(node.note));
+  if (!node.note.empty() && node.source != "none") {
+    problems.push_back(node.name + ": " + tr(node.note));
+  }
   if (node.drained) {
     problems.push_back(tr_format("{}: {}", node.name, drained_text(node.drained_reason)));
   }
@@ -118,6 +120,7 @@ std::string gpu_type_of(const api::DeviceView& device) {
   return std::string(catalogue::without_size(device.model_short));
 }
 
+/// No GPU is no trouble where none is plugged in; a driver that tells of none where one is, is.
 std::optional<Error> check_devices_known(const std::vector<api::NodeView>& nodes) {
   if (nodes.empty()) return Error{Code::Unreachable, tr("no node has told of its GPUs yet")};
   bool has_device = false;
@@ -127,8 +130,9 @@ std::optional<Error> check_devices_known(const std::vector<api::NodeView>& nodes
       if (device.device.usable) return std::nullopt;
     }
   }
-  if (!has_device) return std::nullopt;
   const std::string& why = nodes.front().note;
+  const bool is_silent = nodes.front().source == "nvml" && !why.empty();
+  if (!has_device && !is_silent) return std::nullopt;
   return Error{Code::Unreachable,
                tr_format("no GPU answers: {}", why.empty() ? tr("none can be used") : tr(why))};
 }

@@ -46,6 +46,36 @@ TEST(Nodes, AreThoseAskedFor) {
   EXPECT_EQ(desk.ask(kBob, "GET", "/api/v1/nodes", "", "ready=perhaps").status, 400);
 }
 
+TEST(Devices, AreKnownWhereThereAreNoneAndNotWhereTheirDriverIsMissing) {
+  struct Case {
+    const char* source;
+    const char* note;
+    int status;
+    const char* health;
+  };
+  const Case cases[] = {
+      {"none", "no devices are wanted (--devices none)", 200, R"("status":"healthy")"},
+      {"none", "libnvidia-ml.so.1 is not there", 200, R"("problems":[])"},
+      {"nvml", "libnvidia-ml.so.1 is not there", 503, R"("status":"unhealthy")"}};
+  for (const Case& c : cases) {
+    FakeDesk desk;
+    Machine machine = desk.service.state().nodes().at("lab1").machine;
+    machine.devices.clear();
+    machine.topology = {};
+    machine.source = c.source;
+    machine.note = c.note;
+    (void)desk.service.apply(engine::event::NodesChanged{{machine}});
+    for (const char* path : {"status", "nodes", "monitoring"}) {
+      const Reply reply = desk.ask(kBob, "GET", std::string("/api/v1/gpu/") + path);
+      EXPECT_EQ(reply.status, c.status) << reply.body;
+      EXPECT_EQ(reply.body.contains(c.note), c.status != 200) << reply.body;
+    }
+    const Reply health = desk.ask(kBob, "GET", "/api/v1/gpu/health");
+    EXPECT_EQ(health.status, c.status);
+    EXPECT_TRUE(health.body.contains(c.health)) << health.body;
+  }
+}
+
 TEST(Devices, AreThoseAskedForAndHaveTheirJobs) {
   FakeDesk desk;
   Machine machine = desk.service.state().nodes().at("lab1").machine;

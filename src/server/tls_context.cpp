@@ -74,7 +74,7 @@ int check_use(int is_good, X509_STORE_CTX* chain) {
   return 1;
 }
 
-Result<void> use_files(SSL_CTX* context, const TlsFiles& files) {
+Result<void> use_certificate(SSL_CTX* context, const TlsFiles& files) {
   GF_CHECK(os::read_regular_file(files.certificate));
   GF_CHECK(check_key_file(files.key));
   if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
@@ -84,7 +84,12 @@ Result<void> use_files(SSL_CTX* context, const TlsFiles& files) {
       SSL_CTX_check_private_key(context) != 1) {
     return unusable(files.key, tr("the key (PEM) of the certificate"));
   }
+  return {};
+}
+
+Result<void> use_client_ca(SSL_CTX* context, const TlsFiles& files) {
   if (files.client_ca.empty()) return {};
+  GF_CHECK(os::read_regular_file(files.client_ca));
   if (SSL_CTX_load_verify_locations(context, files.client_ca.c_str(), nullptr) != 1) {
     return unusable(files.client_ca, tr("a file of certificates (PEM)"));
   }
@@ -183,8 +188,24 @@ Result<TlsContext> make_tls_context(const TlsFiles& files) {
   SSL_CTX_set_mode(context.get(),
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                        SSL_MODE_RELEASE_BUFFERS);
-  GF_CHECK(use_files(context.get(), files));
+  GF_CHECK(use_certificate(context.get(), files));
+  GF_CHECK(use_client_ca(context.get(), files));
   return context;
+}
+
+Result<void> check_tls_files(const TlsFiles& files) {
+  if (files.certificate.empty() != files.key.empty()) {
+    return fail(Code::Usage,
+                tr("[api] tls_certificate and tls_key go together: write both into gflow.toml, or "
+                   "neither"));
+  }
+  if (!files.certificate.empty()) {
+    GF_CHECK(make_tls_context(files));
+    return {};
+  }
+  const TlsContext context(SSL_CTX_new(TLS_server_method()));
+  if (!context) return fail(Code::Failure, "TLS: " + why());
+  return use_client_ca(context.get(), files);
 }
 
 std::string fingerprint_of(const TlsContext& context) {

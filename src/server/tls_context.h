@@ -28,6 +28,9 @@ using TlsContext = std::unique_ptr<ssl_ctx_st, FreeTlsContext>;
 /// Errors: Usage for files that are no certificate, no key or not of each other; as reading a file
 /// does; Permission for a key that others can read.
 [[nodiscard]] Result<TlsContext> make_tls_context(const TlsFiles& files);
+/// Whether those of them that are named can be used. Errors: as above; Usage for one of certificate
+/// and key alone.
+[[nodiscard]] Result<void> check_tls_files(const TlsFiles& files);
 
 /// SHA-256 of its first certificate: "SHA256:" and hex digits, as clients pin it.
 [[nodiscard]] std::string fingerprint_of(const TlsContext& context);

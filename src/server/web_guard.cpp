@@ -73,6 +73,9 @@ std::optional<Reply> refuse_of_web(const Request& request) {
   }
   if (!request.web) return std::nullopt;
   const WebHeaders& headers = *request.web;
+  if (headers.host.empty()) {
+    return problem(Error{Code::Usage, tr("the request needs one header Host, and only one")});
+  }
   constexpr int kMisdirected = 421;
   constexpr int kUnsupportedMedia = 415;
   if (!is_this_host(headers)) {

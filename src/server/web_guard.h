@@ -17,10 +17,10 @@ struct WebRules {
   std::vector<std::string> origins;     ///< "https://grafana.lab"
 };
 
-/// Why a request over TCP is not served: 421 if it is for another host (a name that was made to
-/// lead here, DNS rebinding), 403 if a web page asks that is not allowed to, 415 for a body a web
-/// page could send without asking first. Browsers reach this machine's ports in the name of whoever
-/// looks at a page.
+/// Why a request over TCP is not served: 400 if it has no Host or several, 421 if it is for another
+/// host (a name that was made to lead here, DNS rebinding), 403 if a web page asks that is not
+/// allowed to, 415 for a body a web page could send without asking first. Browsers reach this
+/// machine's ports in the name of whoever looks at a page.
 [[nodiscard]] std::optional<Reply> refuse_of_web(const Request& request);
 
 /// The web page that asks and may, by its origin; "" for all else. It is known by what it brings,

@@ -334,6 +334,10 @@ void add_limits(std::vector<Setting>& table) {
   add(S{.name = "max_stored_per_user",
         .help = "maximum size of scripts, environments and other texts of one user's jobs"},
       [](auto& s) -> auto& { return s.policy.max_stored_per_user; });
+  add(S{.name = "max_keys_per_user",
+        .help = "maximum number of submissions of one user in 24 hours that have an "
+                "Idempotency-Key, as those of gbatch do"},
+      [](auto& s) -> auto& { return s.policy.max_keys_per_user; });
   add(S{.name = "max_dependencies_per_job", .help = "maximum number of jobs one job may depend on"},
       [](auto& s) -> auto& { return s.policy.max_dependencies_per_job; });
   add(S{.name = "max_dependencies_per_user",

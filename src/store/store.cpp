@@ -30,6 +30,8 @@ namespace {
 constexpr std::chrono::milliseconds kOldest =
     std::chrono::hours(24);  ///< submission known by its key
 
+using UserCounts = std::map<std::uint32_t, std::size_t>;
+
 std::int64_t sql_id(JobId id) { return static_cast<std::int64_t>(id.value); }
 
 }  // namespace
@@ -54,7 +56,9 @@ struct Store::Core {
   void save_dependencies(const Job& job);
   void save_payloads(const Batch& batch);
   void remove(const Batch& batch);  ///< what ended jobs ran, and jobs that are forgotten
-  void remember(const Submission& submission, std::chrono::milliseconds lived);
+  void count_all_submissions();
+  void forget_expired(std::chrono::milliseconds lived, UserCounts& counts);
+  void remember(const Submission& submission, std::chrono::milliseconds lived, UserCounts& counts);
   void write(const Batch& batch, JobId first_free);
   void load_dependencies(Loaded& loaded);
   [[nodiscard]] std::vector<JobId> dependencies_of(JobId job);
@@ -64,6 +68,7 @@ struct Store::Core {
   JobId next_id;
   std::uint64_t commits = 0;  ///< batches the database holds
   bool broken = false;
+  UserCounts submissions_of;  ///< rows of submissions
 
   SQLite::Database database;
   Statement save_job{database, save_job_sql()};
@@ -90,7 +95,9 @@ struct Store::Core {
   Statement drop_payload{database, "DELETE FROM payloads WHERE job = ?"};
   Statement load_payload{database, kLoadPayloadSql};
   Statement forget{database, "DELETE FROM jobs WHERE id = ?"};
-  Statement expire{database, "DELETE FROM submissions WHERE at_lived_ms <= ?"};
+  Statement expire{database, "DELETE FROM submissions WHERE at_lived_ms <= ? RETURNING uid"};
+  Statement count_expired{database,
+                          "SELECT count(*) FROM submissions WHERE at_lived_ms <= ? AND uid = ?"};
   Statement add_submission{database,
                            "INSERT INTO submissions (uid, key, jobs, at_lived_ms, digest) "
                            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (uid, key) DO NOTHING"};
@@ -171,11 +178,32 @@ void Store::Core::save_dependencies(const Job& job) {
   }
 }
 
-void Store::Core::remember(const Submission& submission, std::chrono::milliseconds lived) {
+void Store::Core::count_all_submissions() {
+  Statement count{database, "SELECT uid, count(*) FROM submissions GROUP BY uid"};
+  Query query(count);
+  while (query.step()) {
+    const auto uid = query.as<std::uint32_t>();
+    submissions_of[uid] = query.as<std::size_t>();
+  }
+}
+
+void Store::Core::forget_expired(std::chrono::milliseconds lived, UserCounts& counts) {
+  Query query(expire);
+  query.integer((lived - kOldest).count());
+  while (query.step()) {
+    const auto of = counts.find(query.as<std::uint32_t>());
+    if (--of->second == 0) counts.erase(of);
+  }
+}
+
+void Store::Core::remember(const Submission& submission,
+                           std::chrono::milliseconds lived,
+                           UserCounts& counts) {
   const std::string jobs = jobs_text(submission.jobs);
   Query query(add_submission);
   query.integer(submission.uid).text(submission.key).text(jobs).integer(lived.count());
   query.text(submission.digest).run();
+  if (database.getChanges() > 0) ++counts[submission.uid];
 }
 
 void Store::Core::save_payloads(const Batch& batch) {
@@ -234,10 +262,11 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
   for (const JobRange& range : batch.ranges) save(range);
   save_payloads(batch);
   remove(batch);
+  UserCounts counts = submissions_of;
   if (!batch.submissions.empty()) {
     const std::chrono::milliseconds lived = batch.lived.value_or(Lived{}).total;
-    Query(expire).integer((lived - kOldest).count()).run();
-    for (const Submission& submission : batch.submissions) remember(submission, lived);
+    forget_expired(lived, counts);
+    for (const Submission& submission : batch.submissions) remember(submission, lived, counts);
   }
   if (batch.drains) write_drain_rows(database, *batch.drains);
   if (batch.unhealthy) write_health_rows(database, *batch.unhealthy);
@@ -257,6 +286,7 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
   }
   transaction.commit();
   events.added();
+  submissions_of = std::move(counts);
   next_id = first_free;
   ++commits;
 }
@@ -303,6 +333,7 @@ Store::~Store() {
 Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
   try {
     auto core = std::make_unique<Core>(path, GF_TRY(connect(path)));
+    core->count_all_submissions();
     if (core->sidecar) GF_CHECK(core->sidecar->begin(core->next_id, core->commits));
     return std::unique_ptr<Store>(new Store(std::move(core)));  // the constructor is private
   } catch (const SQLite::Exception& exception) {
@@ -462,6 +493,20 @@ Result<std::optional<Submission>> Store::find_submission(std::uint32_t uid,
     if (!query.step()) return std::nullopt;
     std::vector<JobId> jobs = read_jobs_text(query.text());
     return Submission{uid, key, std::move(jobs), query.text()};
+  } catch (const SQLite::Exception& exception) {
+    return open_error(exception, core_->path);
+  }
+}
+
+Result<std::size_t> Store::count_submissions(std::uint32_t uid, std::chrono::milliseconds lived) {
+  const auto all = core_->submissions_of.find(uid);
+  if (all == core_->submissions_of.end()) return 0;
+  try {
+    // Rows go with the next one that is written, of whomever.
+    Query query(core_->count_expired);
+    query.integer((lived - kOldest).count()).integer(uid);
+    if (!query.step()) return all->second;
+    return all->second - query.as<std::size_t>();
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, core_->path);
   }

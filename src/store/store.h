@@ -140,6 +140,9 @@ class Store {
   [[nodiscard]] Result<std::optional<Submission>> find_submission(std::uint32_t uid,
                                                                   const std::string& key,
                                                                   std::chrono::milliseconds lived);
+  /// How many such submissions of a user there are.
+  [[nodiscard]] Result<std::size_t> count_submissions(std::uint32_t uid,
+                                                      std::chrono::milliseconds lived);
   /// The jobs of submissions that can still be repeated by their keys.
   [[nodiscard]] Result<std::set<JobId>> submitted_with_key();
 

@@ -351,6 +351,30 @@ TEST(StoreTest, SubmissionsAreKnownForADay) {
             std::pair(std::vector{JobId(99)}, std::string("b")));
 }
 
+TEST(StoreTest, SubmissionsThatAreKnownAreCounted) {
+  const auto lived = [](int hours) { return Lived{std::chrono::hours(hours), {}, ""}; };
+  const Directory directory;
+  const auto path = directory.file("gflow.db");
+  const auto add = [&](std::uint32_t uid, const char* key, int hour) {
+    const std::vector<JobId> jobs = {JobId(5)};
+    ASSERT_TRUE(
+        open(path)->commit(Batch{.submissions = {{uid, key, jobs, "a"}}, .lived = lived(hour)}));
+  };
+  const auto count = [&](std::uint32_t uid, int hour) {
+    return open(path)->count_submissions(uid, lived(hour).total).value();
+  };
+  EXPECT_EQ(count(1000, 0), 0U);
+  add(1000, "one", 0);
+  add(1000, "two", 2);
+  add(1000, "two", 3);
+  add(1001, "one", 3);
+  EXPECT_EQ(std::pair(count(1000, 3), count(1001, 3)), std::pair(2UZ, 1UZ));
+  // The first is past its day; then its row is gone.
+  EXPECT_EQ(count(1000, 25), 1U);
+  add(1001, "two", 25);
+  EXPECT_EQ(std::pair(count(1000, 25), count(1001, 25)), std::pair(1UZ, 2UZ));
+}
+
 TEST(StoreTest, AfterAFailureNothingMoreIsTaken) {
   const Directory directory;
   const Job job = queued(1);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,65 @@ def test_what_gflowd_would_not_take_is_not_written(bare):
     ran = bare.run("gctl", "config", "set", "scheduler.max_queued", "5")
     assert ran.code == 2 and f"{path}:8: there is no key 'access.nonsense'" in ran.err, ran
     assert path.read_text() == OURS + "nonsense = 1\n"
+
+
+def test_certificates_that_gflowd_cannot_use_are_refused_before_it_is_stopped(bare, tmp_path):
+    """One that is not there, a key that others can read, one without the other, what is no certificate."""
+    for name in ("own", "other"):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",  # noqa: S607
+                        "-keyout", f"{name}.key", "-out", f"{name}.crt", "-subj", "/CN=lab1"],
+                       cwd=tmp_path, check=True, capture_output=True)
+    own, other = tmp_path / "own", tmp_path / "other"
+    open_key = tmp_path / "open.key"
+    open_key.write_bytes(Path(f"{own}.key").read_bytes())
+    open_key.chmod(0o644)
+    served = '[api]\ntls_listen = "127.0.0.1:0"\n'
+    bare.config(served)
+    path = bare.home / ".config/gflow/gflow.toml"
+    bare.up()
+    pid = json.loads(bare.ok("gflowd", "status", "--json"))["pid"]
+    for line, lines, says in [
+        (3, f'tls_certificate = "/nonexistent/c.crt"\ntls_key = "{own}.key"\n', "/nonexistent/c.crt"),
+        (3, f'tls_certificate = "{own}.crt"\ntls_key = "{open_key}"\n', "others can read the key"),
+        (3, f'tls_certificate = "{own}.crt"\n', "go together"),
+        (3, f'tls_key = "{own}.key"\n', "go together"),
+        (3, f'tls_certificate = "{own}.crt"\ntls_key = "{other}.key"\n', "is not the key (PEM) of the certificate"),
+        (3, f'client_ca = "{own}.key"\n', "is not a file of certificates"),
+        (3, 'client_ca = "/nonexistent/ca.crt"\n', "/nonexistent/ca.crt"),
+    ]:
+        path.write_text(served + lines)
+        ran = bare.run("gctl", "config", "check")
+        assert ran.code == 1 and f"{path}:{line}: " in ran.out and says in ran.out, (lines, ran)
+        ran = bare.run("gflowd", "restart")
+        assert ran.code != 0 and says in ran.err and "keeps running" in ran.err, (lines, ran)
+        assert json.loads(bare.ok("gflowd", "status", "--json"))["pid"] == pid
+    path.write_text(served)
+    ran = bare.run("gctl", "config", "set", "api.client_ca", f"{own}.key")
+    assert ran.code == 2 and "is not a file of certificates" in ran.err and path.read_text() == served, ran
+    path.write_text(served + f'tls_certificate = "{own}.crt"\ntls_key = "{own}.key"\n')
+    assert bare.ok("gctl", "config", "check").startswith(f"{path}: no errors")
+    bare.ok("gctl", "config", "set", "api.client_ca", f"{own}.crt")
+    bare.ok("gflowd", "restart")
+
+
+def test_what_needs_a_restart_is_said_until_there_was_one(bare):
+    bare.config('[api]\nhost_names = "lab9"\n')
+    path = bare.home / ".config/gflow/gflow.toml"
+    bare.up()
+    path.write_text("")
+    ran = bare.run("gctl", "config", "reload")
+    assert ran.code == 0 and ran.out == "configuration reloaded\n" and "restart" in ran.err and "api.host_names" in ran.err, ran
+    for words in (["gflowd", "reload"], ["gflowd", "status"]):
+        assert "api.host_names" in bare.run(*words).err
+    assert "api.host_names" in bare.run("gflow", "doctor").out
+    assert json.loads(bare.ok("gflowd", "status", "--json"))["settings_for_restart"] == ["api.host_names"]
+    [shown] = json.loads(bare.ok("gctl", "config", "show", "--json", "api.host_names"))["settings"]
+    assert (shown["value"], shown["origin"]) == ("lab9", f"{path}:2"), shown
+    bare.ok("gflowd", "restart")
+    ran = bare.run("gctl", "config", "reload")
+    assert (ran.out, ran.err) == ("configuration reloaded\n", ""), ran
+    [shown] = json.loads(bare.ok("gctl", "config", "show", "--json", "api.host_names"))["settings"]
+    assert (shown["value"], shown["origin"]) == ("", "default"), shown
 
 
 def test_a_link_stays_a_link_and_a_missing_file_is_made(bare):

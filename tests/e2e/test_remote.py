@@ -252,6 +252,7 @@ def test_nobody_there_and_no_tls_there_are_told(laptop):
     (["gbatch", "true"], "log in there"),
     (["galloc", "true"], "/api/v1/gpu/allocate"),
     (["gflow", "doctor"], "log in there"),
+    (["gctl", "token", "create", "more"], "tokens are made on the machine itself"),
     (["gflow", "doctor", "--recover"], "log in there"),
     (["gctl", "config", "set", "scheduler.max_queued", "7"], "gctl config set scheduler.max_queued 7"),
     (["gctl", "config", "set", "access.operators", "bob, @ops"], "gctl config set access.operators 'bob, @ops'"),

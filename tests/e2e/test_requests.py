@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from http_client import ask
 from machine import Gate
 
 DOCUMENT = {  # every format of the documents: GPUs, parts of each, memory, vendor, models
@@ -214,6 +215,29 @@ def test_dry_run_of_an_array_knows_how_many_may_run_at_once(bare):
     for gate in gates:
         gate.open()
     bare.wait(first, *more)
+
+
+def test_what_is_remembered_of_a_users_submissions_is_bounded(bare):
+    """Their jobs may be gone: the key is not."""
+    bare.config("[limits]\nmax_keys_per_user = 3\n")
+    bare.up()
+    body = json.dumps({"apiVersion": "gflow/v1", "kind": "Submit", "items": [
+        {"spec": {"hold": True, "work_dir": "/"}, "payload": {"argv": ["true"], "environment": []}}]})
+
+    def submit(key):
+        answer = ask(bare, "POST", "/api/v1/jobs", body, **({"Idempotency_Key": key} if key else {}))
+        return answer.status, json.loads(answer.body)
+
+    for key in ("a", "b", "c"):
+        status, told = submit(key)
+        assert status == 201, told
+        bare.ok("gcancel", told["items"][0]["id"])
+    status, told = submit("d")
+    assert status == 507 and "limits.max_keys_per_user" in told["detail"], told
+    assert submit("a")[1]["items"][0]["id"] == 1  # the same as before
+    assert submit(None)[0] == 201
+    bare.ok("gctl", "config", "set", "limits.max_keys_per_user", "4")
+    assert submit("d")[0] == 201
 
 
 def test_dry_run_is_refused_as_the_submission_would_be(bare):

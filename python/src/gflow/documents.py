@@ -219,6 +219,7 @@ class Daemon(TypedDict):
     state_dir: str
     log_path: str
     config_path: str
+    settings_for_restart: list[str]
     devices: str
     enforcement_kill: str
     enforcement_memory: str

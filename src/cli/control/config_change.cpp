@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/control/config_commands.h"
+#include "cli/control/tls_check.h"
 #include "command/context.h"
 #include "config/gflow_toml.h"
 #include "config/toml_edit.h"
@@ -93,6 +94,14 @@ void print(const api::ConfigChangeView& change, Context& context) {
               << consequence(change) << '\n';
 }
 
+/// What gflowd would not start with is not written.
+Result<void> check_files(const config::Config& after, const std::string& path, Context& context) {
+  const config::Checked checked = GF_TRY(check_tls(after, path));
+  for (const std::string& note : checked.notes) context.note(note);
+  if (checked.problems.empty()) return {};
+  return fail(Code::Usage, config::problem_text(checked.problems.front()));
+}
+
 /// One change of the file, and what follows from it. `value` is empty to take the setting out.
 Result<int> change_setting(const std::string& name,
                            const std::optional<std::string>& value,
@@ -109,9 +118,10 @@ Result<int> change_setting(const std::string& name,
   const auto before = config::read_gflow_toml(text, file.path);
   const std::string changed = GF_TRY(value ? config::set_in_toml(text, file.path, *setting, *value)
                                            : config::unset_in_toml(text, file.path, *setting));
+  const auto after = GF_TRY(config::read_gflow_toml(changed, file.path));
+  GF_CHECK(check_files(after, file.path, context));
   if (!was) GF_CHECK(os::make_directories(file.path.substr(0, file.path.rfind('/'))));
   GF_CHECK(os::replace_file(file.path, changed, was));
-  const auto after = GF_TRY(config::read_gflow_toml(changed, file.path));
   api::ConfigChangeView change{.file = file.path,
                                .name = setting->full_name(),
                                .before = before ? setting->write(*before) : "?",
@@ -137,11 +147,13 @@ Result<int> run_unset(const Invocation& invocation, Context& context) {
 
 Result<int> run_reload(const Invocation& /*invocation*/, Context& context) {
   GF_CHECK(context.daemon().reload_daemon());
-  if (!context.json) {
+  if (context.json) {
+    context.out << GF_TRY(context.daemon().call("GET", "/api/v1/settings")) << '\n';
+  } else {
     context.out << tr("configuration reloaded\n");
-    return 0;
   }
-  context.out << GF_TRY(context.daemon().call("GET", "/api/v1/settings")) << '\n';
+  const auto left = GF_TRY(context.daemon().daemon()).settings_for_restart;
+  if (!left.empty()) context.note(api::for_restart_text(left));
   return 0;
 }
 

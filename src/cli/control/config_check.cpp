@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/control/config_commands.h"
+#include "cli/control/tls_check.h"
 #include "command/context.h"
 #include "config/gflow_toml.h"
 #include "config/gpu_config.h"
@@ -29,6 +30,18 @@ Result<std::vector<std::string>> files_to_check(const std::vector<std::string>& 
   return files;
 }
 
+/// The files that a gflow.toml names are looked at once it is right itself.
+Result<config::Checked> check_text(const std::string& text, const std::string& path) {
+  if (is_yaml(path)) return config::check_gpu_config(text, path);
+  config::Checked checked = config::check_gflow_toml(text, path);
+  if (!checked.problems.empty()) return checked;
+  const config::Config config = GF_TRY(config::read_gflow_toml(text, path));
+  config::Checked tls = GF_TRY(check_tls(config, path));
+  checked.problems = std::move(tls.problems);
+  checked.notes.insert(checked.notes.end(), tls.notes.begin(), tls.notes.end());
+  return checked;
+}
+
 Result<api::ConfigCheckView::File> check_file(const std::string& path, bool required) {
   api::ConfigCheckView::File file{.path = path, .exists = true, .problems = {}, .notes = {}};
   const auto text = os::read_regular_file(path, kLargestFile);
@@ -37,8 +50,7 @@ Result<api::ConfigCheckView::File> check_file(const std::string& path, bool requ
     return file;
   }
   if (!text) return std::unexpected(text.error());
-  const config::Checked checked =
-      is_yaml(path) ? config::check_gpu_config(*text, path) : config::check_gflow_toml(*text, path);
+  const config::Checked checked = GF_TRY(check_text(*text, path));
   for (const config::Problem& problem : checked.problems) {
     file.problems.push_back({problem.line, problem.message});
   }

@@ -23,6 +23,8 @@ std::string expiry_text(const api::TokenView& token) {
 Result<int> run_create(const Invocation& invocation, Context& context) {
   api::TokenRequest request;
   request.name = invocation.words.front();
+  GF_CHECK(context.needs_own_machine(
+      tr("tokens are made on the machine itself; log in there, and run it there")));
   GF_CHECK(check_token_name(request.name));
   if (invocation.has("scope")) request.scope = GF_TRY(parse_scope(invocation.get("scope")));
   const std::string expires = invocation.get("expires");

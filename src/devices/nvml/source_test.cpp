@@ -11,6 +11,7 @@
 #include "devices/machine_folder.h"
 #include "devices/sim/machine_file.h"
 #include "devices/trouble.h"
+#include "os/file.h"
 #include "os/user.h"
 
 // The real gflow-gpumon with a libnvidia-ml.so.1 that plays the machine of a file.
@@ -29,6 +30,7 @@ SourceOptions options_for(const MachineFolder& folder) {
   options.environment = {std::string("LD_LIBRARY_PATH=") + GFLOW_FAKE_NVML_DIR,
                          "GFLOW_FAKE_NVML=" + folder.file(),
                          "GFLOW_NVML_LIBRARY="};
+  options.pci_devices = folder.path() + "/pci";
   return options;
 }
 
@@ -322,6 +324,33 @@ TEST(NvmlSource, WhyThereIsNothing) {
     const auto source = opened(options_for(folder));
     EXPECT_EQ(source->machine().source, "none") << c.note;
     EXPECT_EQ(source->machine().note, c.note);
+  }
+}
+
+TEST(NvmlSource, AGpuThatIsPluggedInIsWaitedFor) {
+  struct Case {
+    const char* vendor;
+    const char* kind;
+    const char* source;
+  };
+  const Case cases[] = {{"0x10de\n", "0x030200\n", "nvml"},
+                        {"0x10de\n", "0x120000\n", "nvml"},
+                        {"0x10de\n", "0x020700\n", "none"},   // a network card
+                        {"0x1a03\n", "0x030000\n", "none"}};  // the console of a server
+  for (const Case& c : cases) {
+    const MachineFolder folder;
+    folder.write("gpus: []\nnvml: {calls: {nvmlInit_v2: 9}}");
+    const SourceOptions options = options_for(folder);
+    const std::string device = options.pci_devices + "/0000:3b:00.0";
+    ASSERT_TRUE(os::make_directories(device));
+    ASSERT_TRUE(os::write_file(device + "/vendor", c.vendor));
+    ASSERT_TRUE(os::write_file(device + "/class", c.kind));
+    const auto source = opened(options);
+    EXPECT_EQ(source->machine().source, c.source) << c.vendor << c.kind;
+    EXPECT_EQ(source->machine().note, "the NVIDIA kernel driver is not loaded");
+    if (std::string_view(c.source) == "none") continue;
+    folder.write(kTwo);  // its driver is loaded
+    EXPECT_TRUE(asked_until(*source, two_are_well)) << source->machine().note;
   }
 }
 
