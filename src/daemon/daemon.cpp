@@ -70,13 +70,12 @@ std::string node_name(const Config& config, const devices::Source& source) {
   return name.empty() ? node_name_of(os::host_name()) : name;
 }
 
-Result<engine::State> load_state(store::Store& store,
+/// Into an empty one.
+Result<engine::State> load_state(engine::State state,
+                                 store::Store& store,
                                  const os::Paths& paths,
-                                 const Config& config,
                                  const std::string& node,
-                                 const std::string& boot_id,
                                  std::vector<Token>& tokens) {
-  engine::State state(config.policy, boot_id);
   store::Loaded loaded = GF_TRY(store.load());
   GF_CHECK(check_running(loaded.jobs, paths));
   GF_CHECK(store.rename_node(loaded, node));
@@ -86,7 +85,7 @@ Result<engine::State> load_state(store::Store& store,
   state.restore(std::move(loaded.unhealthy));
   tokens = std::move(loaded.tokens);
   const MonoTime now = os::now().mono;
-  state.set_lived(loaded.lived.now(now, boot_id), now);
+  state.set_lived(loaded.lived.now(now, state.boot_id()), now);
   state.set_forgotten(loaded.forgotten);
   state.restored(loaded.next_id);
   return state;
@@ -163,7 +162,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
   auto runner = GF_TRY(open_runner(options, config, *source, boot_id, *remover));
   const std::string node = node_name(config, *source);
   std::vector<Token> tokens;
-  engine::State state = GF_TRY(load_state(*store, options.paths, config, node, boot_id, tokens));
+  engine::State state = GF_TRY(
+      load_state(engine::State(config.policy, boot_id), *store, options.paths, node, tokens));
   const devices::DeviceIndices indices(held_devices(state, options.paths.attempts_dir(), node));
   OwnerOf owner_of = [local = runner.get()](int pid) { return local->owner_of(pid); };
   std::vector<NodeExecutor> executors;

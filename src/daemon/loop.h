@@ -100,6 +100,7 @@ class Loop : public server::Service {
   Result<void> reload() override;
 
  private:
+  [[nodiscard]] std::vector<std::string> warnings(OthersJobs shown) const;
   [[nodiscard]] Result<void> take_over_allocations();
   [[nodiscard]] Result<void> take_leave();
   void leave_queue(JobId allocation);

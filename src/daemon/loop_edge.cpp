@@ -98,6 +98,41 @@ server::Vitals Loop::vitals() const {
           .spans_dropped = traces_.dropped()};
 }
 
+/// What is not as it should be.
+std::vector<std::string> Loop::warnings(OthersJobs shown) const {
+  std::vector<std::string> warnings = parts_.config.warnings;
+  warnings.insert(warnings.end(), unknown_names_.begin(), unknown_names_.end());
+  if (!settings_for_restart_.empty()) {
+    warnings.push_back(api::for_restart_text(settings_for_restart_));
+  }
+  for (const NodeHealth& health : state_.unhealthy()) {
+    const std::string reason =
+        shown == OthersJobs::None ? server::cause_withheld() : kept_text(health.reason);
+    warnings.push_back(
+        state_.nodes().size() > 1
+            ? tr_format("jobs cannot be started on node {}: {}; they wait, and it is tried again",
+                        health.node,
+                        reason)
+            : tr_format("jobs cannot be started: {}; they wait, and it is tried again", reason));
+  }
+  for (const executor::Doubt& doubt : dispatcher_.doubts()) {
+    if (shown == OthersJobs::None) break;  // they name jobs
+    warnings.push_back(doubt_text(doubt));
+  }
+  if (!ballast_.held() || shell_.disk_is_full()) {
+    warnings.push_back(shell_.disk_text(shown));
+  }
+  if (server_ && !server_->listen_trouble().empty()) {
+    warnings.push_back(no_api_text(server_->listen_trouble()));
+  }
+  if (const std::string trouble = hpc_jobs_.trouble(); !trouble.empty()) {
+    warnings.push_back(
+        tr_format("the jobs of each GPU cannot be written for dcgm-exporter: {}", trouble));
+  }
+  if (!backups_.trouble().empty()) warnings.push_back(backups_.trouble());
+  return warnings;
+}
+
 api::DaemonView Loop::daemon(OthersJobs shown) const {
   const executor::Enforcement enforced =
       parts_.executors.front().executor->enforcement(parts_.node);
@@ -129,36 +164,7 @@ api::DaemonView Loop::daemon(OthersJobs shown) const {
   view.enforcement_binding = enforced.binding;
   view.enforcement_gpu_memory = enforced.gpu_memory;
   view.enforcement_gpu_compute = enforced.gpu_compute;
-  view.warnings = parts_.config.warnings;
-  view.warnings.insert(view.warnings.end(), unknown_names_.begin(), unknown_names_.end());
-  if (!settings_for_restart_.empty()) {
-    view.warnings.push_back(api::for_restart_text(settings_for_restart_));
-  }
-  for (const NodeHealth& health : state_.unhealthy()) {
-    const std::string reason =
-        shown == OthersJobs::None ? server::cause_withheld() : kept_text(health.reason);
-    view.warnings.push_back(
-        state_.nodes().size() > 1
-            ? tr_format("jobs cannot be started on node {}: {}; they wait, and it is tried again",
-                        health.node,
-                        reason)
-            : tr_format("jobs cannot be started: {}; they wait, and it is tried again", reason));
-  }
-  for (const executor::Doubt& doubt : dispatcher_.doubts()) {
-    if (shown == OthersJobs::None) break;  // they name jobs
-    view.warnings.push_back(doubt_text(doubt));
-  }
-  if (!ballast_.held() || shell_.disk_is_full()) {
-    view.warnings.push_back(shell_.disk_text(shown));
-  }
-  if (server_ && !server_->listen_trouble().empty()) {
-    view.warnings.push_back(no_api_text(server_->listen_trouble()));
-  }
-  if (const std::string trouble = hpc_jobs_.trouble(); !trouble.empty()) {
-    view.warnings.push_back(
-        tr_format("the jobs of each GPU cannot be written for dcgm-exporter: {}", trouble));
-  }
-  if (!backups_.trouble().empty()) view.warnings.push_back(backups_.trouble());
+  view.warnings = warnings(shown);
   return view;
 }
 

@@ -5,6 +5,7 @@
 
 #include "engine/explain.h"
 #include "engine/feasible.h"
+#include "engine/holders.h"
 #include "engine/index.h"
 
 namespace gflow::engine {
@@ -12,38 +13,6 @@ namespace gflow::engine {
 using placement::Ledger;
 
 namespace {
-
-std::optional<WallTime> end_on_calendar(const Index& index, const Job& job, Now now) {
-  const auto end = index.latest_end(job);
-  if (!end) return std::nullopt;
-  return now.wall + (*end - job.spec.grace - now.mono);
-}
-
-constexpr std::size_t kMaxHolders = 64;
-
-blocker::Holder holder_of(const Index& index, const Job& job, std::vector<int> gpus, Now now) {
-  return {job.id, job.spec.user.name, std::move(gpus), end_on_calendar(index, job, now)};
-}
-
-/// The jobs that hold something of a kind on a node, told by `holds(job)`.
-template <typename Holds>
-std::vector<blocker::Holder> holders(const Index& index,
-                                     const std::string& node,
-                                     Now now,
-                                     Holds holds) {
-  std::vector<blocker::Holder> found;
-  for (const Status status : kActive.list()) {
-    for (const JobId id : index.in(status)) {
-      const Job& job = *index.find(id);
-      if (!holds(job) || found.size() == kMaxHolders) continue;
-      for (Allocation& part : allocations_of(*attempt_of(job))) {
-        if (part.node == node) found.push_back(holder_of(index, job, std::move(part.gpus), now));
-      }
-    }
-  }
-  std::ranges::sort(found, {}, &blocker::Holder::job);
-  return found;
-}
 
 /// Whether the device would do for the demand if nobody were on it.
 bool would_do(const Index& index, const placement::Demand& wanted, DeviceKey key) {
@@ -259,14 +228,6 @@ std::optional<BlockerKind> first_lack(const Index& index,
   if (lacks.devices > 0) return device_lack(lacks, asks);
   if (lacks.memory > Memory{}) return BlockerKind::HostMemory;
   return lacks.milli_cpus > 0 ? std::optional(BlockerKind::Cpus) : std::nullopt;
-}
-
-/// With all that it holds, on whichever nodes that is.
-blocker::Holder running(const Index& index, const Job& job, Now now) {
-  std::vector<int> gpus;
-  const std::vector<Allocation> parts = allocations_of(*attempt_of(job));
-  if (parts.size() == 1) gpus = parts.front().gpus;
-  return holder_of(index, job, std::move(gpus), now);
 }
 
 blocker::Dependency explain_dependencies(const Index& index,
