@@ -180,7 +180,7 @@ class PictureMaker {
     return shown;
   }
 
-  Request request_of(const Job& job) const {
+  [[nodiscard]] Request request_of(const Job& job) const {
     Request request;
     request.nodes = job.nodes;
     request.cpus = (job.cpus + job.nodes - 1) / job.nodes;
@@ -198,7 +198,7 @@ class PictureMaker {
   }
 
   /// By the nodes that have fewest of them on a GPU.
-  Share part_of(const Gres& parts) const {
+  [[nodiscard]] Share part_of(const Gres& parts) const {
     std::int64_t of_gpu = 0;
     for (const Node& node : facts_.nodes) {
       std::int64_t gpus = 0;
@@ -216,7 +216,7 @@ class PictureMaker {
         static_cast<std::int32_t>(std::clamp<std::int64_t>(share, 1, Share::kWholeParts - 1))};
   }
 
-  Attempt attempt_of(const Job& job) const {
+  [[nodiscard]] Attempt attempt_of(const Job& job) const {
     Attempt attempt;
     attempt.number = 1;
     attempt.boot_id = kBoot;
@@ -233,7 +233,7 @@ class PictureMaker {
     return attempt;
   }
 
-  std::vector<int> indices_on(const Job& job, const std::string& node) const {
+  [[nodiscard]] std::vector<int> indices_on(const Job& job, const std::string& node) const {
     const auto machine = machines_.find(node);
     std::vector<int> all;
     for (const Part& part : job.parts) {

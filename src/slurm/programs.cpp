@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -106,7 +105,10 @@ Result<pid_t> spawn(const Call& call, const Files& files) {
                                    pointers(variables).data());
   (void)::posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return pid;
-  if (error != ENOENT) return fail(Code::Failure, words.front() + ": " + std::strerror(error));
+  if (error != ENOENT) {
+    errno = error;
+    return os::errno_error("start", words.front());
+  }
   return fail(Code::NotFound,
               tr_format("there is no {} here: Slurm's commands are not installed, or not in PATH",
                         words.front()));
