@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <ostream>
 
 #include "base/text.h"
@@ -49,12 +48,12 @@ Result<int> become_gflowd(Context& context) {
   return os::errno_error("run", program);
 }
 
-/// This again, into man(1), where there is one; returns where there is none.
+/// This again, into man(1) where there is one. Returns only where there is no shell.
 void show_page(const std::string& name) {
   const std::string gflow = os::program_directory() + "/gflow";
-  if (std::system("command -v man >/dev/null 2>&1") != 0) return;
-  (void)::execl(
-      "/bin/sh", "sh", "-c", R"("$0" man "$1" | man -l -)", gflow.c_str(), name.c_str(), nullptr);
+  constexpr const char* kShow =
+      R"("$0" man "$1" | if command -v man >/dev/null 2>&1; then man -l -; else cat; fi)";
+  (void)::execl("/bin/sh", "sh", "-c", kShow, gflow.c_str(), name.c_str(), nullptr);
 }
 
 Result<int> run_man(const Invocation& invocation, Context& context) {
