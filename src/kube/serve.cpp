@@ -6,10 +6,7 @@
 
 #include <array>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <csignal>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,7 +20,8 @@
 #include "kube/fields.h"
 #include "kube/follower.h"
 #include "kube/limits.h"
-#include "os/descriptor.h"
+#include "os/fd.h"
+#include "server/channel.h"
 #include "server/http_server.h"
 #include "server/voice.h"
 
@@ -31,7 +29,6 @@ namespace gflow::kube {
 namespace {
 
 namespace asio = boost::asio;
-using boost::system::error_code;
 
 constexpr int kChannel = STDIN_FILENO;
 
@@ -62,8 +59,10 @@ class Serving {
         credentials_(access_),
         voice_(voice),
         out_(out),
-        channel_(io_),
-        signals_(io_),
+        channel_(
+            io_,
+            [this](os::Fd connection) { welcome(std::move(connection)); },
+            [this](Result<void> how) { end(std::move(how)); }),
         writer_(io_, access_, credentials_),
         logs_(access_, credentials_),
         reader_(io_,
@@ -76,12 +75,12 @@ class Serving {
 
   Result<void> run() {
     std::vector<Kind> kinds = GF_TRY(readable_kinds());
-    watch_signals();
-    if (options_.has_channel) watch_channel();
+    channel_.watch_signals();
+    if (options_.has_channel) channel_.watch(kChannel);
     to_come_ = kinds.size();
     for (Kind& kind : kinds) follow(std::move(kind));
     io_.run();
-    signals_.clear();  // one more ends it at once
+    channel_.forget_signals();  // one more ends it at once
     for (const auto& follower : followers_) follower->stop();
     followers_.clear();
     server_.reset();
@@ -247,31 +246,8 @@ class Serving {
     return {};
   }
 
-  /// Once it is told that all is ready, a connection each; its end is ours.
-  void watch_channel() {
-    error_code error;
-    channel_.assign(os::duplicate(kChannel).release(), error);  // it closes what it waits for
-    if (error) return end(fail(Code::Failure, "stdin: " + error.message()));
-    await_connection();
-  }
-  void await_connection() {
-    channel_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
-      if (error) return;
-      auto connection = os::receive_descriptor(kChannel);
-      if (!connection) return end({});
-      if (connection->valid() && server_) server_->welcome(std::move(*connection));
-      await_connection();
-    });
-  }
-
-  void watch_signals() {
-    for (const int number : {SIGTERM, SIGINT}) {
-      error_code ignored;  // one that cannot be watched keeps its default action
-      signals_.add(number, ignored);
-    }
-    signals_.async_wait([this](const error_code& error, int) {
-      if (!error) end({});
-    });
+  void welcome(os::Fd connection) {
+    if (server_) server_->welcome(std::move(connection));
   }
 
   void end(Result<void> how) {
@@ -285,8 +261,7 @@ class Serving {
   const server::Voice& voice_;
   std::ostream& out_;
   asio::io_context io_{1};
-  asio::posix::stream_descriptor channel_;
-  asio::signal_set signals_;
+  server::Channel channel_;
   JobWriter writer_;
   PodLogs logs_;
   ClusterReader reader_;

@@ -4,15 +4,13 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <csignal>
 #include <memory>
 #include <utility>
 
 #include "base/text.h"
 #include "base/translate.h"
-#include "os/descriptor.h"
+#include "os/fd.h"
+#include "server/channel.h"
 #include "server/http_server.h"
 #include "server/voice.h"
 #include "slurm/programs.h"
@@ -22,18 +20,22 @@ namespace gflow::slurm {
 namespace {
 
 namespace asio = boost::asio;
-using boost::system::error_code;
 
 constexpr int kChannel = STDIN_FILENO;
 
 class Serving {
  public:
   Serving(const server::Voice& voice, std::string about)
-      : voice_(voice), channel_(io_), signals_(io_), reader_(io_, std::move(about)) {}
+      : voice_(voice),
+        channel_(
+            io_,
+            [this](os::Fd connection) { welcome(std::move(connection)); },
+            [this](Result<void> how) { end(std::move(how)); }),
+        reader_(io_, std::move(about)) {}
 
   Result<void> run() {
-    watch_signals();
-    watch_channel();
+    channel_.watch_signals();
+    channel_.watch(kChannel);
     reader_.begin([this](Result<void> read) {
       if (read) read = listen();
       if (!read) return end(std::move(read));
@@ -52,31 +54,8 @@ class Serving {
     return {};
   }
 
-  /// Once it is told that all is ready, a connection each; its end is ours.
-  void watch_channel() {
-    error_code error;
-    channel_.assign(os::duplicate(kChannel).release(), error);  // it closes what it waits for
-    if (error) return end(fail(Code::Failure, "stdin: " + error.message()));
-    await_connection();
-  }
-  void await_connection() {
-    channel_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
-      if (error) return;
-      auto connection = os::receive_descriptor(kChannel);
-      if (!connection) return end({});
-      if (connection->valid() && server_) server_->welcome(std::move(*connection));
-      await_connection();
-    });
-  }
-
-  void watch_signals() {
-    for (const int number : {SIGTERM, SIGINT}) {
-      error_code ignored;  // one that cannot be watched keeps its default action
-      signals_.add(number, ignored);
-    }
-    signals_.async_wait([this](const error_code& error, int) {
-      if (!error) end({});
-    });
+  void welcome(os::Fd connection) {
+    if (server_) server_->welcome(std::move(connection));
   }
 
   void end(Result<void> how) {
@@ -86,8 +65,7 @@ class Serving {
 
   const server::Voice& voice_;
   asio::io_context io_{1};
-  asio::posix::stream_descriptor channel_;
-  asio::signal_set signals_;
+  server::Channel channel_;
   Reader reader_;
   std::unique_ptr<server::HttpServer> server_;
   Result<void> end_;
