@@ -28,7 +28,7 @@ class Reader : public server::Service {
  public:
   /// `about`: which Slurm it is, for people.
   Reader(boost::asio::io_context& io, std::string about);
-  ~Reader();
+  ~Reader() override;
 
   /// Reads it for the first time, and each few seconds from then on. `then` is called once, with
   /// what kept it from that.
