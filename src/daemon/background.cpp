@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "base/exec_list.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "os/fd.h"
@@ -94,12 +95,9 @@ Result<void> start_in_background(std::vector<std::string> arguments, const std::
   const os::Fd read_end(ends[0]);
   os::Fd write_end(ends[1]);
 
+  arguments.insert(arguments.begin(), "gflowd");
   arguments.push_back(fmt::format("--ready-fd={}", kReadyFd));
-  std::vector<char*> argv;
-  std::string program = "gflowd";
-  argv.push_back(program.data());
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = exec_list(arguments);
 
   const os::Fd standard_error(::memfd_create("gflowd: standard error", MFD_CLOEXEC));
   if (!standard_error.valid()) return os::errno_error("make room for what gflowd says");

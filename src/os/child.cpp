@@ -13,6 +13,7 @@
 #include <csignal>
 #include <string_view>
 
+#include "base/exec_list.h"
 #include "os/file.h"
 
 namespace gflow::os {
@@ -29,13 +30,6 @@ std::vector<std::string> environment_with(const std::vector<std::string>& extra)
     for (const std::string& one : extra) replaced |= name_of(one) == name_of(*at);
     if (!replaced) all.emplace_back(*at);
   }
-  return all;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (std::string& text : texts) all.push_back(text.data());
-  all.push_back(nullptr);
   return all;
 }
 
@@ -88,8 +82,8 @@ Result<Child> start_child(const ChildOptions& options) {
                                     argv.at(0).c_str(),
                                     &settings.files,
                                     &settings.attributes,
-                                    pointers(argv).data(),
-                                    pointers(environment).data());
+                                    exec_list(argv).data(),
+                                    exec_list(environment).data());
   if (problem != 0) {
     errno = problem;
     return errno_error("run", argv[0]);

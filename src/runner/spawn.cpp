@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/exec_list.h"
 #include "os/file.h"
 #include "runner/processes.h"
 
@@ -53,9 +54,7 @@ class SpawnPlan {
   /// The pid. The arguments must start with the program's path.
   Result<int> run(std::vector<std::string> texts, int first_closed) {
     (void)::posix_spawn_file_actions_addclosefrom_np(&actions_, first_closed);
-    std::vector<char*> argv;
-    for (std::string& text : texts) argv.push_back(text.data());
-    argv.push_back(nullptr);
+    const std::vector<char*> argv = exec_list(texts);
     std::string path = "PATH=/usr/local/bin:/usr/bin:/bin";
     std::array<char*, 2> environment{path.data(), nullptr};
     pid_t pid = 0;

@@ -64,14 +64,6 @@ bool write_path(const std::string& path, std::string_view data) {
   return fd.valid() && write_whole(fd.get(), data);
 }
 
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> list;
-  list.reserve(strings.size() + 1);
-  for (std::string& text : strings) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
-}
-
 std::int64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 std::int64_t wall_ms() { return clock_ns(CLOCK_REALTIME) / 1'000'000; }
 

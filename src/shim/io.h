@@ -32,9 +32,6 @@ using Outcome = std::expected<T, Trouble>;
 /// Writes a small file of /proc or of a control group in one call.
 [[nodiscard]] bool write_path(const std::string& path, std::string_view data);
 
-/// As exec(3) wants them, with the null at the end; valid as long as `strings` is unchanged.
-[[nodiscard]] std::vector<char*> pointers(std::vector<std::string>& strings);
-
 [[nodiscard]] std::int64_t monotonic_ns();
 [[nodiscard]] std::int64_t wall_ms();
 

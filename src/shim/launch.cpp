@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/exec_list.h"
 #include "base/text_fields.h"
 #include "shim/io.h"
 
@@ -76,8 +77,8 @@ class Variables {
 
 /// Returns only if it cannot be run. By value: execvpe(3) wants them without const.
 int run(Strings words, Variables variables) {
-  const std::vector<char*> argv = pointers(words);
-  const std::vector<char*> envp = pointers(variables.list());
+  const std::vector<char*> argv = exec_list(words);
+  const std::vector<char*> envp = exec_list(variables.list());
   (void)::execvpe(argv.front(), argv.data(), envp.data());
   say("cannot run " + in_quotes(words.front()) + ": " + error_name(errno));
   return kNotFound;

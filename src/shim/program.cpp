@@ -12,6 +12,7 @@
 
 #include "attempt/exit_record.h"
 #include "attempt/program.h"
+#include "base/exec_list.h"
 #include "shim/io.h"
 #include "shim/launch.h"
 
@@ -32,8 +33,8 @@ bool note_pid(int record) {
 
 /// By value: execve(2) wants them without const.
 void execute(const std::string& path, Strings arguments, Strings environment, int record) {
-  const std::vector<char*> argv = pointers(arguments);
-  const std::vector<char*> envp = pointers(environment);
+  const std::vector<char*> argv = exec_list(arguments);
+  const std::vector<char*> envp = exec_list(environment);
   if (note_pid(record)) (void)::execve(path.c_str(), argv.data(), envp.data());
 }
 

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "base/exec_list.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "core/slurm_text.h"
@@ -48,13 +49,6 @@ std::vector<std::string> environment_of(const Call& call) {
     }
   }
   if (is_ours) all.insert(all.end(), {"TZ=UTC", "SLURM_TIME_FORMAT=standard"});
-  return all;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (std::string& text : texts) all.push_back(text.data());
-  all.push_back(nullptr);
   return all;
 }
 
@@ -101,8 +95,8 @@ Result<pid_t> spawn(const Call& call, const Files& files) {
                                    words.front().c_str(),
                                    &actions,
                                    nullptr,
-                                   pointers(words).data(),
-                                   pointers(variables).data());
+                                   exec_list(words).data(),
+                                   exec_list(variables).data());
   (void)::posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return pid;
   if (error != ENOENT) {

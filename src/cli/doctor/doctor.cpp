@@ -6,6 +6,7 @@
 #include <optional>
 #include <ostream>
 
+#include "base/exec_list.h"
 #include "base/translate.h"
 #include "base/version.h"
 #include "cli/commands.h"
@@ -110,11 +111,8 @@ Result<int> run_recover(const Invocation& typed, Context& context) {
   std::vector<std::string> arguments = {"gflowd", "--recover"};
   if (means_system(typed)) arguments.emplace_back("--system");
   if (context.json) arguments.emplace_back("--json");
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
   context.out.flush();
-  (void)::execv(gflowd.c_str(), argv.data());
+  (void)::execv(gflowd.c_str(), exec_list(arguments).data());
   return os::errno_error("run", gflowd);
 }
 
