@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/cluster_reader.h"
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
-#include <variant>
 
 #include "base/translate.h"
-#include "base/version.h"
 #include "base/word_hash.h"
 #include "core/task_payload.h"
 #include "kube/elsewhere.h"
@@ -29,42 +25,20 @@ using std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTogether{200};
 constexpr int kRestPerWork = 9;
 
-std::unexpected<Error> not_here() {
-  return fail(Code::Usage, "not of a cluster");  // no route leads here
-}
-
-/// Those of which something is another, new and gone ones, too.
-std::set<JobId> changes_between(const engine::State& was, const engine::State& is) {
-  std::set<JobId> changed;
-  for (const Job* job : was.list({})) {
-    if (is.find(job->id) == nullptr) changed.insert(job->id);
-  }
-  for (const Job* job : is.list({})) {
-    const Job* known = was.find(job->id);
-    if (known == nullptr || status_of(*known) != status_of(*job) || known->spec != job->spec) {
-      changed.insert(job->id);
-    }
-  }
-  return changed;
-}
-
 }  // namespace
 
 ClusterReader::ClusterReader(boost::asio::io_context& io,
                              JobWriter& writer,
                              PodLogs& logs,
                              About about)
-    : about_(std::move(about)),
+    : Facade(io,
+             {.mode = "kubernetes", .source = about.cluster, .elsewhere = elsewhere_of_cluster()}),
+      about_(std::move(about)),
       writer_(writer),
       logs_(logs),
-      picture_{engine::State({}, ""), {}, {}},
-      started_(os::now()),
-      next_(io),
-      feed_(io) {
+      next_(io) {
   facts_.scheduler = about_.scheduler;
 }
-
-Now ClusterReader::now() const { return os::now(); }
 
 void ClusterReader::put(Node node) {
   facts_.nodes.insert_or_assign(node.uid, std::move(node));
@@ -114,14 +88,6 @@ void ClusterReader::limit(engine::GpuQuota quota) {
   changed();
 }
 
-void ClusterReader::trouble(const std::string& kind, const std::string& what) {
-  if (what.empty()) {
-    troubles_.erase(kind);
-  } else {
-    troubles_[kind] = what;
-  }
-}
-
 void ClusterReader::begin() {
   has_begun_ = true;
   draw();
@@ -140,19 +106,12 @@ void ClusterReader::draw_soon(std::chrono::milliseconds most) {
 void ClusterReader::draw() {
   is_due_ = false;
   const auto begun = steady_clock::now();
-  Picture fresh = picture_of(facts_, now(), ++revision_);
-  const Picture was = std::exchange(picture_, std::move(fresh));
-  feed_.record(revision_, changes_between(was.state, picture_.state));
+  Picture fresh = picture_of(facts_, now(), next_revision());
+  numbers_ = std::move(fresh.numbers);
+  show(std::move(fresh.state), std::move(fresh.told));
   const auto ended = steady_clock::now();
   not_before_ = ended + kRestPerWork * (ended - begun);
   for (const auto& then : std::exchange(after_draw_, {})) then();
-}
-
-Result<void> ClusterReader::serves(const server::Route& route) const { return is_done_here(route); }
-
-std::optional<std::string> ClusterReader::told(const Job& job) const {
-  const auto at = picture_.told.find(job.id);
-  return at == picture_.told.end() ? std::nullopt : std::optional(at->second);
 }
 
 void ClusterReader::submit(api::SubmitRequest request, const Principal& /*by*/, Answer answer) {
@@ -231,8 +190,8 @@ void ClusterReader::made(const Result<std::vector<BatchJob>>& jobs, const Answer
 Result<std::vector<JobId>> ClusterReader::numbers_of(const std::vector<std::string>& uids) const {
   std::vector<JobId> ids;
   for (const std::string& uid : uids) {
-    const auto at = picture_.numbers.find(uid);
-    if (at == picture_.numbers.end()) {
+    const auto at = numbers_.find(uid);
+    if (at == numbers_.end()) {
       return fail(Code::NotFound, tr("a job was deleted as soon as it was submitted"));
     }
     ids.push_back(at->second);
@@ -240,45 +199,31 @@ Result<std::vector<JobId>> ClusterReader::numbers_of(const std::vector<std::stri
   return ids;
 }
 
-void ClusterReader::request(engine::Event event, Answer answer, Check check) {
-  auto checked = check ? check() : Result<void>{};
-  if (!checked) return answer(std::unexpected(std::move(checked).error()));
-  std::visit(
-      [this, &answer](const auto& known) {
-        if constexpr (requires { take(known, answer); }) {
-          take(known, answer);
-        } else {
-          answer(not_here());
-        }
-      },
-      event);
-}
-
 /// All of them before one is deleted.
-void ClusterReader::take(const engine::event::Cancel& cancel, const Answer& answer) {
-  if (cancel.signal != 0) {
+void ClusterReader::cancel(const engine::event::Cancel& asked, const Answer& answer) {
+  if (asked.signal != 0) {
     return answer(fail(
         Code::Usage,
         tr("pods are ended by Kubernetes, with SIGTERM and then SIGKILL: leave out --signal")));
   }
   std::vector<JobWriter::Old> objects;
-  for (const JobId id : cancel.jobs) {
+  for (const JobId id : asked.jobs) {
     auto object = object_of(id);
     if (!object) return answer(std::unexpected(std::move(object).error()));
     objects.push_back(*std::move(object));
   }
-  writer_.remove(std::move(objects), [jobs = cancel.jobs, answer](const Result<void>& done) {
+  writer_.remove(std::move(objects), [jobs = asked.jobs, answer](const Result<void>& done) {
     if (!done) return answer(std::unexpected(done.error()));
     answer(jobs);
   });
 }
 
-void ClusterReader::take(const engine::event::Hold& hold, const Answer& answer) {
-  suspend(hold.jobs, true, answer);
+void ClusterReader::hold(const engine::event::Hold& asked, const Answer& answer) {
+  suspend(asked.jobs, true, answer);
 }
 
-void ClusterReader::take(const engine::event::Release& release, const Answer& answer) {
-  if (!release.at) return suspend(release.jobs, false, answer);
+void ClusterReader::release(const engine::event::Release& asked, const Answer& answer) {
+  if (!asked.at) return suspend(asked.jobs, false, answer);
   answer(fail(Code::Usage,
               tr("jobs of a cluster have no begin time: leave out --at, or release it then")));
 }
@@ -305,7 +250,7 @@ void ClusterReader::suspend(const std::vector<JobId>& ids, bool is_held, const A
 
 Result<JobWriter::Old> ClusterReader::suspendable(JobId id, bool is_held) const {
   JobWriter::Old object = GF_TRY(object_of(id));
-  const Job& job = *picture_.state.find(id);
+  const Job& job = *GF_TRY(find(id));
   if (!facts_.jobs.contains(object.uid)) {
     return fail(Code::WrongState,
                 tr_format("job {} is a pod that gbatch did not make, which Kubernetes cannot hold",
@@ -320,8 +265,8 @@ Result<JobWriter::Old> ClusterReader::suspendable(JobId id, bool is_held) const 
 /// Null where there is none.
 const std::string* ClusterReader::uid_of(JobId id) const {
   const auto at =
-      std::ranges::find_if(picture_.numbers, [id](const auto& one) { return one.second == id; });
-  return at == picture_.numbers.end() ? nullptr : &at->first;
+      std::ranges::find_if(numbers_, [id](const auto& one) { return one.second == id; });
+  return at == numbers_.end() ? nullptr : &at->first;
 }
 
 std::optional<ClusterReader::DistantLog> ClusterReader::distant_log(const Job& job) const {
@@ -334,9 +279,9 @@ std::optional<ClusterReader::DistantLog> ClusterReader::distant_log(const Job& j
 }
 
 Result<JobWriter::Old> ClusterReader::object_of(JobId id) const {
-  const Job* job = picture_.state.find(id);
+  const Job* job = GF_TRY(find(id));
   const std::string* found = uid_of(id);
-  if (job == nullptr || found == nullptr) {
+  if (found == nullptr) {
     return fail(Code::NotFound, tr_format("there is no job {}", id.value));
   }
   const std::string& uid = *found;
@@ -362,28 +307,5 @@ Result<JobWriter::Old> ClusterReader::object_of(JobId id) const {
                         pod.full_name(),
                         pod.owner));
 }
-
-std::shared_ptr<void> ClusterReader::on_change(std::uint64_t revision,
-                                               std::optional<JobId> job,
-                                               std::chrono::milliseconds most,
-                                               std::function<void()> then) {
-  return feed_.wait(revision, job, most, std::move(then));
-}
-
-api::DaemonView ClusterReader::daemon(OthersJobs /*shown*/) const {
-  api::DaemonView view;
-  view.version = std::string(kVersion);
-  view.pid = static_cast<int>(::getpid());
-  view.started = started_.wall;
-  view.up_time = std::chrono::floor<std::chrono::seconds>(now().mono - started_.mono);
-  view.mode = "kubernetes";
-  view.api_url = api_url_;
-  view.devices = about_.cluster;
-  for (const auto& [kind, what] : troubles_) view.warnings.push_back(what);
-  return view;
-}
-
-Result<void> ClusterReader::keep_tokens(std::vector<Token> /*tokens*/) { return not_here(); }
-Result<void> ClusterReader::reload() { return not_here(); }
 
 }  // namespace gflow::kube

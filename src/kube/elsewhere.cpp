@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/elsewhere.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -10,21 +9,13 @@
 namespace gflow::kube {
 namespace {
 
-/// What begins so is done by something else; "": it is done here.
-struct Elsewhere {
-  std::string_view method;
-  std::string_view path;
-  std::string_view text;
-};
-
 constexpr std::string_view kLeases = tr_later(
     "GPUs of a cluster are held by pods, which gbatch and 'kubectl apply' make (docs/cluster.md)");
 constexpr std::string_view kHistory = tr_later(
     "of jobs that ended a cluster keeps no history: 'gqueue -a' shows those that are still "
     "there");
 
-/// The first that fits.
-constexpr auto kElsewhere = std::to_array<Elsewhere>({
+constexpr auto kElsewhere = std::to_array<server::Elsewhere>({
     {"POST", "/api/v1/jobs/cancel", ""},
     {"POST", "/api/v1/jobs/hold", ""},
     {"POST", "/api/v1/jobs/release", ""},
@@ -69,15 +60,6 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
 
 }  // namespace
 
-Result<void> is_done_here(const server::Route& route) {
-  for (const Elsewhere& one : kElsewhere) {
-    const bool is_its =
-        (one.method.empty() || one.method == route.method) && route.pattern.starts_with(one.path);
-    if (!is_its) continue;
-    if (one.text.empty()) return {};
-    return fail(Code::Usage, tr_format("gflow does not do that in a cluster: {}", tr(one.text)));
-  }
-  return {};
-}
+std::span<const server::Elsewhere> elsewhere_of_cluster() { return kElsewhere; }
 
 }  // namespace gflow::kube

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/result.h"
-#include "server/routes.h"
+#include <span>
+
+#include "server/facade.h"
 
 namespace gflow::kube {
 
-/// Whether what a route is for is done about a cluster: to show what there is, to submit and to
-/// cancel. Errors: Usage, with what does it there.
-[[nodiscard]] Result<void> is_done_here(const server::Route& route);
+/// What of gflow is done about a cluster by others: to show what there is, to submit, cancel, hold
+/// and release is done here.
+[[nodiscard]] std::span<const server::Elsewhere> elsewhere_of_cluster();
 
 }  // namespace gflow::kube

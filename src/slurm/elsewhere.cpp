@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm/elsewhere.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -10,17 +9,9 @@
 namespace gflow::slurm {
 namespace {
 
-/// What begins so is done by something else; "": it is done here.
-struct Elsewhere {
-  std::string_view method;
-  std::string_view path;
-  std::string_view text;
-};
-
 constexpr std::string_view kLeases = tr_later("GPUs of Slurm are held by jobs: 'salloc'");
 
-/// The first that fits.
-constexpr auto kElsewhere = std::to_array<Elsewhere>({
+constexpr auto kElsewhere = std::to_array<server::Elsewhere>({
     {"POST", "/api/v1/jobs/cancel", ""},
     {"POST", "/api/v1/jobs/hold", ""},
     {"POST", "/api/v1/jobs/release", ""},
@@ -43,15 +34,6 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
 
 }  // namespace
 
-Result<void> is_done_here(const server::Route& route) {
-  for (const Elsewhere& one : kElsewhere) {
-    const bool is_its =
-        (one.method.empty() || one.method == route.method) && route.pattern.starts_with(one.path);
-    if (!is_its) continue;
-    if (one.text.empty()) return {};
-    return fail(Code::Usage, tr_format("gflow does not do that in Slurm: {}", tr(one.text)));
-  }
-  return {};
-}
+std::span<const server::Elsewhere> elsewhere_of_slurm() { return kElsewhere; }
 
 }  // namespace gflow::slurm

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/result.h"
-#include "server/routes.h"
+#include <span>
+
+#include "server/facade.h"
 
 namespace gflow::slurm {
 
-/// Whether a route is for what is done here. Errors: Usage, saying what does it in Slurm.
-[[nodiscard]] Result<void> is_done_here(const server::Route& route);
+/// What of gflow Slurm does by other commands.
+[[nodiscard]] std::span<const server::Elsewhere> elsewhere_of_slurm();
 
 }  // namespace gflow::slurm

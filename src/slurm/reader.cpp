@@ -6,16 +6,12 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <set>
 #include <utility>
-#include <variant>
 
 #include "base/text.h"
 #include "base/translate.h"
-#include "base/version.h"
 #include "base/word_hash.h"
 #include "core/task_payload.h"
-#include "os/clock.h"
 #include "os/random.h"
 #include "slurm/elsewhere.h"
 #include "slurm/programs.h"
@@ -30,10 +26,6 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds kBetween{5};
 constexpr int kRestPerWork = 9;
 
-std::unexpected<Error> not_here() {
-  return fail(Code::Usage, "not of Slurm");  // no route leads here
-}
-
 /// Nobody who names a job can know the mark.
 Result<Facts> read_facts() {
   const std::string mark = os::random_hex(8);
@@ -47,20 +39,6 @@ Result<Facts> read_facts() {
   const Ran details = GF_TRY(run({{"scontrol", "--all", "--details", "show", "job"}}));
   if (details.exit_code == 0) add_details(facts.jobs, details.out);
   return facts;
-}
-
-std::set<JobId> changes_between(const engine::State& was, const engine::State& is) {
-  std::set<JobId> changed;
-  for (const gflow::Job* job : was.list({})) {
-    if (is.find(job->id) == nullptr) changed.insert(job->id);
-  }
-  for (const gflow::Job* job : is.list({})) {
-    const gflow::Job* known = was.find(job->id);
-    if (known == nullptr || status_of(*known) != status_of(*job) || known->spec != job->spec) {
-      changed.insert(job->id);
-    }
-  }
-  return changed;
 }
 
 /// As a submission is known again by: of the key, its content and the position in it.
@@ -134,17 +112,12 @@ Result<std::vector<Submission>> calls_of(const api::SubmitRequest& request, cons
 }  // namespace
 
 Reader::Reader(boost::asio::io_context& io, std::string about)
-    : io_(io),
+    : Facade(io, {.mode = "slurm", .source = std::move(about), .elsewhere = elsewhere_of_slurm()}),
+      io_(io),
       next_(io),
-      about_(std::move(about)),
-      facts_(std::make_shared<Facts>()),
-      picture_{engine::State({}, ""), {}, {}},
-      started_(os::now()),
-      feed_(io) {}
+      facts_(std::make_shared<Facts>()) {}
 
 Reader::~Reader() { commands_.join(); }
-
-Now Reader::now() const { return os::now(); }
 
 void Reader::begin(std::function<void(Result<void>)> then) { read(std::move(then)); }
 
@@ -154,7 +127,7 @@ void Reader::read(std::function<void(Result<void>)> then) {
     auto facts = read_facts();
     const auto took = steady_clock::now() - begun;
     boost::asio::post(io_, [this, then, took, facts = std::move(facts)]() mutable {
-      trouble_ = facts ? "" : facts.error().message;
+      trouble("slurm", facts ? "" : facts.error().message);
       Result<void> done;
       if (facts) {
         draw(*std::move(facts));
@@ -176,21 +149,14 @@ void Reader::read_later(steady_clock::duration pause) {
 
 void Reader::draw(Facts facts) {
   facts_ = std::make_shared<const Facts>(std::move(facts));
-  Picture fresh = picture_of(*facts_, now(), ++revision_);
-  const Picture was = std::exchange(picture_, std::move(fresh));
-  feed_.record(revision_, changes_between(was.state, picture_.state));
+  Picture fresh = picture_of(*facts_, now(), next_revision());
+  outputs_ = std::move(fresh.outputs);
+  show(std::move(fresh.state), std::move(fresh.told));
 }
 
 std::string Reader::log_path(JobId job) const {
-  const auto at = picture_.outputs.find(job);
-  return at == picture_.outputs.end() ? "" : at->second;
-}
-
-Result<void> Reader::serves(const server::Route& route) const { return is_done_here(route); }
-
-std::optional<std::string> Reader::told(const gflow::Job& job) const {
-  const auto at = picture_.told.find(job.id);
-  return at == picture_.told.end() ? std::nullopt : std::optional(at->second);
+  const auto at = outputs_.find(job);
+  return at == outputs_.end() ? "" : at->second;
 }
 
 /// What was changed is shown no later than it is told of.
@@ -214,20 +180,6 @@ void Reader::submit(api::SubmitRequest request, const Principal& /*by*/, Answer 
       std::move(answer));
 }
 
-void Reader::request(engine::Event event, Answer answer, Check check) {
-  auto checked = check ? check() : Result<void>{};
-  if (!checked) return answer(std::unexpected(std::move(checked).error()));
-  std::visit(
-      [this, &answer](const auto& known) {
-        if constexpr (requires { take(known, answer); }) {
-          take(known, answer);
-        } else {
-          answer(not_here());
-        }
-      },
-      event);
-}
-
 void Reader::command(std::vector<std::string> words,
                      std::vector<JobId> jobs,
                      const Answer& answer) {
@@ -239,65 +191,41 @@ void Reader::command(std::vector<std::string> words,
       answer);
 }
 
-void Reader::take(const engine::event::Cancel& cancel, const Answer& answer) {
+void Reader::cancel(const engine::event::Cancel& asked, const Answer& answer) {
   std::vector<std::string> words = {"scancel"};
-  if (cancel.signal != 0) words.push_back(fmt::format("--signal={}", cancel.signal));
-  for (const JobId id : cancel.jobs) {
-    const gflow::Job* job = picture_.state.find(id);
-    if (job == nullptr) {
-      return answer(fail(Code::NotFound, tr_format("there is no job {}", id.value)));
-    }
-    if (is_ended(*job)) return answer(wrong_state(*job, tr("it has already ended")));
+  if (asked.signal != 0) words.push_back(fmt::format("--signal={}", asked.signal));
+  for (const JobId id : asked.jobs) {
+    const auto job = find(id);
+    if (!job) return answer(std::unexpected(job.error()));
+    if (is_ended(**job)) return answer(wrong_state(**job, tr("it has already ended")));
     words.push_back(fmt::format("{}", id.value));
   }
-  command(std::move(words), cancel.jobs, answer);
+  command(std::move(words), asked.jobs, answer);
 }
 
-void Reader::take(const engine::event::Hold& hold, const Answer& answer) {
+void Reader::hold(const engine::event::Hold& asked, const Answer& answer) {
   std::string ids;
-  for (const JobId id : hold.jobs) {
-    const gflow::Job* job = picture_.state.find(id);
-    if (job != nullptr && !is_pending(*job)) {
-      return answer(wrong_state(*job, tr("only a waiting job can be held")));
+  for (const JobId id : asked.jobs) {
+    const auto job = find(id);
+    if (!job) return answer(std::unexpected(job.error()));
+    if (!is_pending(**job)) {
+      return answer(wrong_state(**job, tr("only a waiting job can be held")));
     }
     ids += fmt::format("{}{}", ids.empty() ? "" : ",", id.value);
   }
-  command({"scontrol", "uhold", ids}, hold.jobs, answer);
+  command({"scontrol", "uhold", ids}, asked.jobs, answer);
 }
 
-void Reader::take(const engine::event::Release& release, const Answer& answer) {
-  if (release.at) {
+void Reader::release(const engine::event::Release& asked, const Answer& answer) {
+  if (asked.at) {
     return answer(
         fail(Code::Usage, tr("Slurm releases jobs at once: leave out --at, or release it then")));
   }
   std::string ids;
-  for (const JobId id : release.jobs) {
+  for (const JobId id : asked.jobs) {
     ids += fmt::format("{}{}", ids.empty() ? "" : ",", id.value);
   }
-  command({"scontrol", "release", ids}, release.jobs, answer);
+  command({"scontrol", "release", ids}, asked.jobs, answer);
 }
-
-std::shared_ptr<void> Reader::on_change(std::uint64_t revision,
-                                        std::optional<JobId> job,
-                                        std::chrono::milliseconds most,
-                                        std::function<void()> then) {
-  return feed_.wait(revision, job, most, std::move(then));
-}
-
-api::DaemonView Reader::daemon(OthersJobs /*shown*/) const {
-  api::DaemonView view;
-  view.version = std::string(kVersion);
-  view.pid = static_cast<int>(::getpid());
-  view.started = started_.wall;
-  view.up_time = std::chrono::floor<std::chrono::seconds>(now().mono - started_.mono);
-  view.mode = "slurm";
-  view.api_url = api_url_;
-  view.devices = about_;
-  if (!trouble_.empty()) view.warnings.push_back(trouble_);
-  return view;
-}
-
-Result<void> Reader::keep_tokens(std::vector<Token> /*tokens*/) { return not_here(); }
-Result<void> Reader::reload() { return not_here(); }
 
 }  // namespace gflow::slurm
