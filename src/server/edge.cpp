@@ -143,10 +143,11 @@ Result<void> Edge::listen_remote() {
     const auto arrived = std::make_shared<TlsFront::Arrival>(std::move(arrival));
     asio::post(io_, [this, arrived] { welcome_remote(*arrived); });
   };
-  tls_front_ = std::make_unique<TlsFront>(std::move(context),
-                                          possible_connections(options_).elsewhere,
-                                          welcome,
-                                          [this](const std::string& line) { note(line); });
+  tls_front_ = std::make_unique<TlsFront>(
+      std::move(context),
+      TlsFront::Limits{.connections = possible_connections(options_).elsewhere},
+      welcome,
+      [this](const std::string& line) { note(line); });
   if (auto done = tls_front_->listen(remote.address); !done) {
     tls_front_.reset();
     return done;

@@ -118,7 +118,9 @@ bool add_extension(X509* certificate, int kind, const std::string& value) {
   return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-Certificate self_signed(EVP_PKEY* key, const std::vector<std::string>& names) {
+Certificate self_signed(EVP_PKEY* key,
+                        const std::string& called,
+                        const std::vector<std::string>& names) {
   constexpr long kTenYears = 3650L * 86'400;
   constexpr int kVersion3 = 2;
   Certificate made(X509_new());
@@ -130,7 +132,6 @@ Certificate self_signed(EVP_PKEY* key, const std::vector<std::string>& names) {
   X509_gmtime_adj(X509_getm_notAfter(made.get()), kTenYears);
   X509_set_pubkey(made.get(), key);
   X509_NAME* subject = X509_get_subject_name(made.get());
-  const std::string called = "gflowd on " + names.front().substr(0, 50);
   X509_NAME_add_entry_by_txt(subject,
                              "CN",
                              MBSTRING_UTF8,
@@ -169,7 +170,10 @@ Result<void> put_file(const std::string& path, const std::string& content) {
 
 void FreeTlsContext::operator()(ssl_ctx_st* context) const { SSL_CTX_free(context); }
 
-Result<TlsContext> make_tls_context(const TlsFiles& files) {
+namespace {
+
+/// That shows nothing yet.
+Result<TlsContext> bare_context() {
   TlsContext context(SSL_CTX_new(TLS_server_method()));
   if (!context) return fail(Code::Failure, "TLS: " + why());
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
@@ -188,8 +192,29 @@ Result<TlsContext> make_tls_context(const TlsFiles& files) {
   SSL_CTX_set_mode(context.get(),
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                        SSL_MODE_RELEASE_BUFFERS);
+  return context;
+}
+
+}  // namespace
+
+Result<TlsContext> make_tls_context(const TlsFiles& files) {
+  TlsContext context = GF_TRY(bare_context());
   GF_CHECK(use_certificate(context.get(), files));
   GF_CHECK(use_client_ca(context.get(), files));
+  return context;
+}
+
+Result<TlsContext> make_tls_context(const TlsPair& pair) {
+  TlsContext context = GF_TRY(bare_context());
+  const Text shown(
+      BIO_new_mem_buf(pair.certificate.data(), static_cast<int>(pair.certificate.size())));
+  const Text secret(BIO_new_mem_buf(pair.key.data(), static_cast<int>(pair.key.size())));
+  const Certificate certificate(PEM_read_bio_X509(shown.get(), nullptr, nullptr, nullptr));
+  const Key key(PEM_read_bio_PrivateKey(secret.get(), nullptr, nullptr, nullptr));
+  if (SSL_CTX_use_certificate(context.get(), certificate.get()) != 1 ||
+      SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1) {
+    return fail(Code::Failure, "TLS: " + why());
+  }
   return context;
 }
 
@@ -233,24 +258,29 @@ std::optional<WallTime> expiry_of(const TlsContext& context) {
   return WallTime(std::chrono::seconds(seconds));
 }
 
+Result<TlsPair> own_certificate(const std::string& called, const std::vector<std::string>& names) {
+  const Key key(EVP_EC_gen("P-256"));
+  if (!key) return fail(Code::Failure, "make a key: " + why());
+  const Certificate certificate = self_signed(key.get(), called, names);
+  if (!certificate) return fail(Code::Failure, "make a certificate: " + why());
+  return TlsPair{
+      .certificate = pem_of([&](BIO* text) { return PEM_write_bio_X509(text, certificate.get()); }),
+      .key = pem_of([&](BIO* text) {
+        return PEM_write_bio_PrivateKey(text, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+      })};
+}
+
 Result<void> make_own_certificate(const TlsFiles& files, const std::vector<std::string>& names) {
   const bool has_key = GF_TRY(os::is_there(files.key));
   const bool has_certificate = GF_TRY(os::is_there(files.certificate));
   if (has_key && has_certificate) return {};
-  const Key key(EVP_EC_gen("P-256"));
-  if (!key) return fail(Code::Failure, "make a key: " + why());
-  const Certificate certificate = self_signed(key.get(), names);
-  if (!certificate) return fail(Code::Failure, "make a certificate: " + why());
+  const TlsPair pair = GF_TRY(own_certificate("gflowd on " + names.front().substr(0, 50), names));
   // Of an old pair nothing is left beside half of a new one.
   if (has_certificate && ::unlink(files.certificate.c_str()) != 0) {
     return os::errno_error("remove", files.certificate);
   }
-  GF_CHECK(put_file(files.key, pem_of([&](BIO* text) {
-                      return PEM_write_bio_PrivateKey(
-                          text, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-                    })));
-  return put_file(files.certificate,
-                  pem_of([&](BIO* text) { return PEM_write_bio_X509(text, certificate.get()); }));
+  GF_CHECK(put_file(files.key, pair.key));
+  return put_file(files.certificate, pair.certificate);
 }
 
 }  // namespace gflow::server

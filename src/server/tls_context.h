@@ -38,8 +38,19 @@ using TlsContext = std::unique_ptr<ssl_ctx_st, FreeTlsContext>;
 /// When it ceases to be valid; empty where that is beyond what can be told.
 [[nodiscard]] std::optional<WallTime> expiry_of(const TlsContext& context);
 
-/// Makes a key and a certificate signed by itself in these files, unless both are there: ECDSA on
-/// P-256, for ten years, for these names, the key readable by its owner only.
+/// What is shown, and the key of it: PEM.
+struct TlsPair {
+  std::string certificate;
+  std::string key;
+};
+/// A key and a certificate signed by itself: ECDSA on P-256, for ten years, for these names;
+/// `called`: its common name.
+[[nodiscard]] Result<TlsPair> own_certificate(const std::string& called,
+                                              const std::vector<std::string>& names);
+/// As above, of a pair that is in no file; asks clients for no certificate.
+[[nodiscard]] Result<TlsContext> make_tls_context(const TlsPair& pair);
+/// Makes own_certificate() in these files, unless both are there; the key readable by its owner
+/// only.
 [[nodiscard]] Result<void> make_own_certificate(const TlsFiles& files,
                                                 const std::vector<std::string>& names);
 

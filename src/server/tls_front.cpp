@@ -30,7 +30,6 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::size_t kMaxOfEach = 64;
 constexpr std::chrono::seconds kHandshake{10};
 constexpr std::chrono::seconds kWrite{60};
 constexpr std::chrono::seconds kFarewell{2};
@@ -65,9 +64,9 @@ std::string name_in_certificate(SSL* tls) {
 struct TlsFront::Core {
   class Connection;
 
-  Core(TlsContext made, std::size_t most, Welcome given, Listener::Note note)
+  Core(TlsContext made, Limits most, Welcome given, Listener::Note note)
       : context(made.release()),
-        max_connections(most),
+        limits(most),
         welcome(std::move(given)),
         work(io.get_executor()),
         listener(
@@ -78,7 +77,7 @@ struct TlsFront::Core {
 
   asio::io_context io{1};
   asio::ssl::context context;
-  std::size_t max_connections;
+  Limits limits;
   Welcome welcome;
   asio::executor_work_guard<asio::io_context::executor_type> work;
   Listener listener;
@@ -209,9 +208,9 @@ void TlsFront::Core::accept(Listener::Socket socket) {
   guest.address = os::address_of_other_end(socket.native_handle());
   if (const auto uid = os::owner_of_other_end(socket.native_handle())) guest.local_uid = *uid;
   // Nothing can be said yet in a way that would be understood.
-  if (connections.size() >= max_connections) return;
+  if (connections.size() >= limits.connections) return;
   std::size_t& count = of_each[counted_as(guest)];
-  if (count >= kMaxOfEach) return;
+  if (count >= limits.of_each) return;
   ++count;
   watch_peer(socket.native_handle());
   const auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(guest));
@@ -226,11 +225,11 @@ void TlsFront::Core::forget(const std::shared_ptr<Connection>& connection) {
 }
 
 TlsFront::TlsFront(TlsContext context,
-                   std::size_t max_connections,
+                   Limits limits,
                    Welcome welcome,
                    std::function<void(const std::string& line)> note)
     : core_(std::make_unique<Core>(
-          std::move(context), max_connections, std::move(welcome), std::move(note))) {}
+          std::move(context), limits, std::move(welcome), std::move(note))) {}
 
 TlsFront::~TlsFront() { finish(); }
 

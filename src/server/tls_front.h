@@ -16,8 +16,7 @@ namespace gflow::server {
 
 /// Connections from other machines: shakes hands and encrypts on a thread of its own, and gives
 /// what is said within as a socket of this machine. Who is slow to shake hands, or stops halfway,
-/// keeps nobody waiting: each has 10 s, an address (of this machine an account) 64 connections, and
-/// all together so many.
+/// keeps nobody waiting: each has 10 s.
 class TlsFront {
  public:
   /// One that has shaken hands.
@@ -25,12 +24,16 @@ class TlsFront {
     os::Fd plain;  ///< what is said within
     Guest guest;   ///< with its address, and the common name in the certificate it showed
   };
+  struct Limits {
+    std::size_t connections = 1024;
+    std::size_t of_each = 64;  ///< an address, of this machine an account
+  };
   /// Called on the front's thread.
   using Welcome = std::function<void(Arrival)>;
 
   /// `note`: as of Listener, on that thread, too.
   TlsFront(TlsContext context,
-           std::size_t max_connections,
+           Limits limits,
            Welcome welcome,
            std::function<void(const std::string& line)> note);
   ~TlsFront();
