@@ -11,6 +11,7 @@
 #include "kube/job_manifest.h"
 #include "kube/serve.h"
 #include "kube/service.h"
+#include "kube/webhook.h"
 #include "os/user.h"
 
 namespace gflow::kube {
@@ -94,6 +95,58 @@ Result<int> run_serve(const Invocation& typed, Context& context) {
   return 0;
 }
 
+Result<int> run_webhook(const Invocation& typed, Context& context) {
+  WebhookOptions options;
+  options.access = {typed.get("kubeconfig"), typed.get("context")};
+  if (typed.has("scheduler-name")) options.rules.scheduler = typed.get("scheduler-name");
+  if (typed.has("namespace")) options.name_space = typed.get("namespace");
+  options.rules.allocations = typed.has("allocations");
+  options.host = typed.get("host");
+  if (typed.has("listen")) {
+    auto address = parse_listen_address(typed.get("listen"));
+    if (!address) return with_context(address.error(), "--listen");
+    options.listen = *std::move(address);
+  }
+  set_messages(nullptr);  // its log is for everybody
+  GF_CHECK(serve_webhook(options, context.err));
+  return 0;
+}
+
+cli::Command webhook_command() {
+  cli::Command command{
+      .name = "webhook",
+      .summary = tr("makes new pods that ask for GPUs by the annotation pods of gflow-kube"),
+      .usage = {"[--allocations] [--listen ADDRESS:PORT]"},
+      .description = tr(
+          "A mutating admission webhook, for clusters before Kubernetes 1.36, where "
+          "packaging/kubernetes/admission-policy.yaml does the same without a program. The API "
+          "server asks it about new pods with the annotation gflow/gpu: those for which nobody "
+          "chose a scheduler or a node get spec.schedulerName, and who created one with a request "
+          "that makes no sense is warned.\n\nThe certificate it shows it makes itself, each time "
+          "it starts, and writes it into the caBundle of the MutatingWebhookConfiguration, which "
+          "packaging/kubernetes/webhook.yaml makes with the rights for that. Several may run."),
+      .options = cluster_options(),
+      .common = cli::Common::Basic,
+      .examples = {{"gflow-kube webhook", tr("in a pod, as its service account")},
+                   {"gflow-kube webhook --allocations",
+                    tr("where all nodes with GPUs have gflow-device-plugin")}},
+      .run = run_webhook,
+  };
+  command.options.push_back(
+      {.name = "namespace", .value = "NAME", .help = tr("where its Service is (gflow-system)")});
+  command.options.push_back(
+      {.name = "allocations",
+       .help = tr("has pods that ask by the annotation alone ask for gflow/allocation, too, as "
+                  "allocation-policy.yaml does")});
+  command.options.push_back({.name = "host",
+                             .value = "NAME",
+                             .help = tr("as the API server calls it, where that is not by its "
+                                        "Service (gflow-kube-webhook.NAMESPACE.svc)")});
+  command.options.push_back(
+      {.name = "listen", .value = "ADDRESS:PORT", .help = tr("where it answers (0.0.0.0:8443)")});
+  return command;
+}
+
 cli::Command serve_command() {
   cli::Command command{
       .name = "serve",
@@ -147,7 +200,7 @@ cli::Command gflow_kube_command() {
   cli::Command command{
       .name = "gflow-kube",
       .summary = tr("schedules the pods of a Kubernetes cluster that ask for it"),
-      .usage = {"[options]", "serve [options]"},
+      .usage = {"[options]", "serve [options]", "webhook [options]"},
       .description = tr(
           "Puts pods whose spec.schedulerName is gflow on nodes, by the engine that gflowd has: "
           "GPUs by the annotation gflow/gpu (\"2(V100)\", \"8G,0.5\") or as nvidia.com/gpu, CPUs "
@@ -177,7 +230,7 @@ cli::Command gflow_kube_command() {
                     tr("from outside, as a user of a kubeconfig")},
                    {"gflow-kube --listen 0.0.0.0:10259", tr("in a pod that is probed and scraped")},
                    {"gflow-kube serve", tr("the REST API about a cluster, for this user")}},
-      .subcommands = {serve_command()},
+      .subcommands = {serve_command(), webhook_command()},
       .run = run,
   };
   std::vector<cli::Option> options = cluster_options();

@@ -7,14 +7,11 @@
 #include "os/clock.h"
 
 namespace gflow::kube {
-namespace {
 
 Page verdict(const std::string& trouble) {
   if (trouble.empty()) return {200, "ok"};
   return {503, printable(trouble) + "\n"};
 }
-
-}  // namespace
 
 Pages status_pages(const Health& health, const Metrics& metrics) {
   return {{"/healthz", [&health] { return verdict(health.stuck(os::now().mono)); }},

@@ -36,7 +36,7 @@ class Scheduler:
         self.log = kube.root / f"gflow-kube-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:
             self._process = subprocess.Popen(
-                [BIN / "gflow-kube", "--kubeconfig", config, *options], stderr=log, stdout=log,
+                [BIN / "gflow-kube", *options, "--kubeconfig", config], stderr=log, stdout=log,
                 env={"PATH": os.environ["PATH"], "HOME": str(kube.root)})
 
     @property

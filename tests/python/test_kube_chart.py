@@ -37,6 +37,13 @@ limits: {maxGpusPerNamespace: 4, maxGpusOf: {vision: 8, "2": 100000}}
 annotationPolicy: {otherSchedulers: [second]}
 admissionPolicy: {enabled: true, namespaceSelector: {matchLabels: {gpus: shared}}}
 allocationPolicy: {enabled: true, namespaceSelector: {matchLabels: {gpus: held}}}
+webhook:
+  enabled: true
+  replicas: 3
+  allocations: true
+  namespaceSelector: {matchLabels: {gpus: shared}}
+  port: 9443
+  resources: {limits: {memory: 1Gi}}
 devicePlugin:
   enabled: true
   namespace: nodes
@@ -160,6 +167,50 @@ def test_the_device_plugin_is_its_manifests(helm):
                                             ("ValidatingAdmissionPolicyBinding", None, PLUGIN)}
 
 
+WEBHOOK = "gflow-kube-webhook"
+
+
+def test_the_webhook_is_its_manifest(helm):
+    """With the image of the scheduler."""
+    plain = rendered(helm)
+    with_it = rendered(helm, **{"webhook.enabled": True})
+    expected = of_manifests("webhook")
+    expected["Deployment", SYSTEM, WEBHOOK]["spec"]["template"]["spec"]["containers"][0]["image"] = "gflow-kube:0.1.0"
+    assert without_labels({name: one for name, one in with_it.items() if name not in plain}) == without_labels(expected)
+    assert all(with_it[name] == one for name, one in plain.items())
+    less = rendered(helm, **{"webhook.enabled": True, "podDisruptionBudget.enabled": False})
+    assert with_it.keys() - less.keys() == {("PodDisruptionBudget", SYSTEM, name) for name in ("gflow-kube", WEBHOOK)}
+
+
+def test_values_of_the_webhook_come_where_they_belong(helm, everything):
+    objects = rendered(helm, "--values", everything, schedulerName="second", namespace="lab")
+    name = "gflow-kube-second-webhook"
+    deployment = objects["Deployment", "lab", name]["spec"]
+    pod = deployment["template"]["spec"]
+    (container,) = pod["containers"]
+    assert deployment["replicas"] == 3 and "priorityClassName" not in pod
+    assert container["args"] == ["webhook", "--listen=[::]:9443", "--scheduler-name=second", "--namespace=lab", "--allocations"]
+    assert container["ports"] == [{"name": "https", "containerPort": 9443}]
+    assert container["image"] == "registry.example.com:5000/gflow-kube:1.0" and container["imagePullPolicy"] == "Always"
+    assert container["resources"] == {"requests": {"cpu": "20m", "memory": "32Mi"}, "limits": {"memory": "1Gi"}}
+    assert pod["imagePullSecrets"] == [{"name": "registry"}] and pod["nodeSelector"] == {"kubernetes.io/arch": "amd64"}
+    found = {"app.kubernetes.io/name": WEBHOOK, "app.kubernetes.io/instance": "gflow-kube"}
+    assert deployment["selector"]["matchLabels"] == objects["Service", "lab", name]["spec"]["selector"] == found, "no pods of the scheduler"
+    assert deployment["template"]["metadata"]["labels"] == {**found, "example.com/cost-center": "42"}
+    assert pod["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"] == found
+    (webhook,) = objects["MutatingWebhookConfiguration", None, name]["webhooks"]
+    assert webhook["clientConfig"] == {"service": {"name": name, "namespace": "lab", "path": "/pods"}}
+    assert webhook["namespaceSelector"] == {"matchLabels": {"gpus": "shared"}}
+    assert objects["ClusterRole", None, name]["rules"][0]["resourceNames"] == [name]
+
+
+@pytest.mark.parametrize(("version", "works"), [("1.27.9", False), ("1.28.0-eks.2", True)])
+def test_a_webhook_takes_conditions_of_1_28(helm, version, works):
+    older = {"annotationPolicy.enabled": False, "flowSchema.enabled": False, "webhook.enabled": True}
+    done = helm.run("template", "gflow-kube", CHART, "--kube-version", version, *sets(older))
+    assert (done.returncode == 0) == works and ("webhook.enabled needs" in done.stderr) == (not works), done
+
+
 def test_values_of_the_device_plugin_come_where_they_belong(helm, everything):
     objects = rendered(helm, "--values", everything)
     values = yaml.safe_load(ALL)["devicePlugin"]
@@ -206,7 +257,7 @@ def test_what_is_labelled_and_selected_is_the_release(helm):
 
 def test_names_follow_the_scheduler(helm):
     """All of two releases of one namespace; what the program asks for by name it is granted by name."""
-    options = dict.fromkeys(OPTIONS, True) | {"limits.maxGpusPerNamespace": 2}
+    options = dict.fromkeys([*OPTIONS, "webhook.enabled"], True) | {"limits.maxGpusPerNamespace": 2}
     first, second = (rendered(helm, release=name, schedulerName=name, **options) for name in ("gflow", "second"))
     assert len(first) == len(second) and not first.keys() & second.keys()
     assert {name.replace("-second", "") for _, _, name in second} == {name for _, _, name in first}

@@ -37,6 +37,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ include "gflow-kube.release" . }}
 {{- end }}
 
+{{- /* The same of the webhook, one of each scheduler. */ -}}
+{{- define "gflow-kube.webhook.selector" -}}
+app.kubernetes.io/name: gflow-kube-webhook
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "gflow-kube.webhook.labels" -}}
+{{ include "gflow-kube.webhook.selector" . }}
+{{ include "gflow-kube.release" . }}
+{{- end }}
+
 {{- /* Labels of all objects. */ -}}
 {{- define "gflow-kube.release" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
