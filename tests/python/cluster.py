@@ -97,7 +97,8 @@ class Cluster:
     def up(self):
         if "etcd" not in self._running:
             self._start("etcd", *self._of_etcd())
-        self._start("kube-apiserver", *self._of_apiserver())
+        if "kube-apiserver" not in self._running:
+            self._start("kube-apiserver", *self._of_apiserver())
         self._wait_until_ready()
 
     def _of_etcd(self):
@@ -125,9 +126,7 @@ class Cluster:
                     "--kube-api-qps=1000", "--kube-api-burst=1000")
 
     def stop_controllers(self):
-        process = self._running.pop("kube-controller-manager")
-        process.kill()
-        process.wait(PATIENCE)
+        self._stop("kube-controller-manager")
 
     def _start(self, name, *flags):
         with open(self.root / f"{name}.log", "ab") as log:
@@ -145,7 +144,13 @@ class Cluster:
             time.sleep(0.1)  # there is nothing to be told by
 
     def stop_apiserver(self, how=signal.SIGKILL):
-        process = self._running.pop("kube-apiserver")
+        self._stop("kube-apiserver", how)
+
+    def stop_etcd(self, how=signal.SIGKILL):
+        self._stop("etcd", how)
+
+    def _stop(self, name, how=signal.SIGKILL):
+        process = self._running.pop(name)
         process.send_signal(how)
         process.wait(PATIENCE)
 

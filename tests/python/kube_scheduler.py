@@ -56,6 +56,10 @@ class Scheduler:
     def is_running(self):
         return self._process.poll() is None
 
+    def wait(self):
+        """Until it ends, however long that takes."""
+        return self._process.wait()
+
     def send(self, how):
         if self.is_running():
             self._process.send_signal(how)
@@ -77,6 +81,15 @@ def make_pod(kube, name, gpu=None, count=0, *, cpu=None, memory=None, priority=N
         "metadata": {"name": name, "namespace": namespace, "annotations": {"gflow/gpu": gpu} if gpu else {}},
         "spec": {"schedulerName": scheduler, "terminationGracePeriodSeconds": 0, **spec,
                  "containers": spec.get("containers", [{"name": "main", "image": "none", "resources": {"limits": limits}}])}})
+
+
+def make_member(kube, name, gpus=1, *, size=None, gang="train", metadata=None, spec=None):
+    """A pod that starts together with others."""
+    own = {"annotations": {"gflow/gang": gang, "gflow/gang-size": str(size)}} if size else {}
+    return kube.make({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", **own, **(metadata or {})},
+        "spec": {"schedulerName": "gflow", "terminationGracePeriodSeconds": 0, **(spec or {}),
+                 "containers": [{"name": "main", "image": "none", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}]}})
 
 
 def make_budget(kube, name, allowed, **labels):

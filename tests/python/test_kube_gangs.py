@@ -4,7 +4,7 @@
 import signal
 
 import pytest
-from kube_scheduler import end_lease, make_limits, node_of, pods_of, told, until, until_bound, until_told
+from kube_scheduler import end_lease, make_limits, make_member, node_of, pods_of, told, until, until_bound, until_told
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 #: Of each API with PodGroups that Kubernetes does not serve itself: its version, and what a pod says of its group.
@@ -13,14 +13,6 @@ APIS = {
     "scheduling.volcano.sh": ("v1beta1", {"annotations": {"scheduling.k8s.io/group-name": "train"}}),
     "scheduling.run.ai": ("v2alpha2", {"annotations": {"pod-group-name": "train"}}),
 }
-
-
-def make_member(kube, name, gpus=1, *, size=None, gang="train", metadata=None, spec=None):
-    own = {"annotations": {"gflow/gang": gang, "gflow/gang-size": str(size)}} if size else {}
-    return kube.make({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", **own, **(metadata or {})},
-        "spec": {"schedulerName": "gflow", "terminationGracePeriodSeconds": 0, **(spec or {}),
-                 "containers": [{"name": "main", "image": "none", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}]}})
 
 
 def make_crd(kube, group, version):
