@@ -1,9 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/account.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/text.h"
 #include "server/handlers.h"
 
 namespace gflow::server {
+namespace {
+
+/// Of "alice=8, bob=0" what is of `name`.
+std::string pairs_of(std::string_view name, std::string_view pairs) {
+  std::vector<std::string> own;
+  for (const std::string_view pair : split(pairs, ',')) {
+    if (trim(pair.substr(0, pair.find('='))) == name) own.emplace_back(trim(pair));
+  }
+  return join(own, ", ");
+}
+
+/// To whom others' jobs are not shown, neither is who there is besides.
+void hide_users(std::vector<api::SettingView>& settings, const Principal& caller) {
+  constexpr std::array<std::string_view, 2> kOfUsers = {"limits.max_gpus_of", "priority.users"};
+  for (api::SettingView& setting : settings) {
+    if (std::ranges::find(kOfUsers, setting.name) == kOfUsers.end()) continue;
+    setting.value = pairs_of(caller.name, setting.value);
+  }
+}
+
+}  // namespace
 
 void show_principal(Exchange exchange) {
   const Principal& caller = exchange.caller;
@@ -31,7 +57,9 @@ void show_principal(Exchange exchange) {
 }
 
 void show_settings(Exchange exchange) {
-  exchange.respond(json_reply(api::write_settings(exchange.service.settings())));
+  std::vector<api::SettingView> settings = exchange.service.settings();
+  if (sight_of(exchange.caller).others == OthersJobs::None) hide_users(settings, exchange.caller);
+  exchange.respond(json_reply(api::write_settings(settings)));
 }
 
 }  // namespace gflow::server

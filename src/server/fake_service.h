@@ -90,7 +90,8 @@ class FakeService : public Service {
     return view;
   }
   [[nodiscard]] std::vector<api::SettingView> settings() const override {
-    return {{.name = "scheduler.preempt", .value = "true", .origin = "default"}};
+    return {{.name = "scheduler.preempt", .value = "true", .origin = "default"},
+            {.name = "limits.max_gpus_of", .value = "alice=8, bob=2, carol=1"}};
   }
   [[nodiscard]] const TokenTable& tokens() const override { return tokens_; }
   Result<void> keep_tokens(std::vector<Token> tokens) override {

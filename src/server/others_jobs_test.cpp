@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "api/account.h"
 #include "api/event.h"
 #include "api/explanation.h"
+#include "api/snapshot.h"
 #include "server/fake_desk.h"
 #include "server/shown.h"
 
@@ -176,6 +178,32 @@ TEST(OthersJobs, DevicesAreInUseByNobody) {
   EXPECT_FALSE(gpu.available());
   EXPECT_EQ(queue.body(bob_at(OthersJobs::None), "/api/v1/devices", "available=true").find("uuid"),
             std::string::npos);
+}
+
+/// carol has no jobs: a limit of hers decides nothing that is shown.
+TEST(OthersJobs, LimitsNameNobodyElseThanThoseWhoseJobsAreShown) {
+  Queue queue;
+  engine::Policy policy = queue.desk.service.state().policy();
+  policy.gpu_quota.users = {{"alice", 8}, {"bob", 2}, {"carol", 1}};
+  ASSERT_TRUE(queue.desk.service.apply(engine::event::Configure{policy}));
+  const auto limits = [&queue](const Principal& caller) {
+    const auto snapshot = api::read_snapshot(queue.body(caller, "/api/v1/snapshot"));
+    const auto settings = api::read_settings(queue.body(caller, "/api/v1/settings"));
+    std::vector<std::string> told;
+    for (const Label& one : snapshot->policy) {
+      if (one.key == api::kGpusOfUsers) told.push_back(one.value);
+    }
+    for (const api::SettingView& one : *settings) {
+      if (one.name == api::kGpusOfUsers) told.push_back(one.value);
+    }
+    return told;
+  };
+  using Told = std::vector<std::string>;
+  const std::string all = "alice=8, bob=2, carol=1";
+  EXPECT_EQ(limits(bob_at(OthersJobs::All)), (Told{"alice=8, bob=2", all}));
+  EXPECT_EQ(limits(bob_at(OthersJobs::Usage)), (Told{"alice=8, bob=2", all}));
+  EXPECT_EQ(limits(bob_at(OthersJobs::None)), (Told{"bob=2", "bob=2"}));
+  EXPECT_EQ(limits(kOperator), (Told{all, all}));
 }
 
 TEST(OthersJobs, EventsAreOfWhatIsShown) {

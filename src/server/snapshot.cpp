@@ -118,6 +118,22 @@ class ShownJobs {
   ProgramNumbers programs_;
 };
 
+/// What decides. For who is no operator it names the users only whose jobs are in the snapshot, and
+/// themselves: what is set for anybody else decides nothing in it.
+std::vector<Label> policy_for(const Principal& caller,
+                              engine::Policy policy,
+                              const std::vector<api::SnapshotJob>& jobs) {
+  if (!is_operator(caller)) {
+    std::set<std::string, std::less<>> users = {caller.name};
+    for (const api::SnapshotJob& job : jobs) users.insert(job.spec.user.name);
+    std::erase_if(policy.gpu_quota.users,
+                  [&users](const auto& limit) { return !users.contains(limit.first); });
+  }
+  std::vector<Label> shown;
+  for (const auto& [name, value] : settings::policy_values(policy)) shown.push_back({name, value});
+  return shown;
+}
+
 api::SnapshotHealth health_of(const Shown& shown, const NodeHealth& health) {
   api::SnapshotHealth view{health.node,
                            health.reason,
@@ -171,9 +187,6 @@ api::Snapshot snapshot_for(const Principal& caller,
   snapshot.taken = now.wall;
   snapshot.hostname = os::host_name();
   snapshot.next_id = state.next_id();
-  for (const auto& [name, value] : settings::policy_values(state.policy())) {
-    snapshot.policy.push_back({name, value});
-  }
   snapshot.lived = state.lived(now.mono);
   for (const auto& [name, record] : state.nodes()) {
     if (record.removed) continue;
@@ -207,6 +220,7 @@ api::Snapshot snapshot_for(const Principal& caller,
     if (i < first && !awaited.contains(ended[i]->id)) continue;
     snapshot.jobs.push_back(job_of_caller(*ended[i]));
   }
+  snapshot.policy = policy_for(caller, state.policy(), snapshot.jobs);
   return snapshot;
 }
 

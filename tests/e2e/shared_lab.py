@@ -50,7 +50,8 @@ class Lab:
         self.town = town
         self.strangers = itertools.count(70_000)
         self.names = itertools.count(1)
-        town.ok("root", "tee", "-a", TOML, input="[access]\nadministrators = ['alice']\noperators = ['mallory']\nothers_jobs = 'all'\n")
+        town.ok("root", "tee", "-a", TOML, input="[access]\nadministrators = ['alice']\noperators = ['mallory']\nothers_jobs = 'all'\n"
+                "[limits]\nmax_gpus_of = 'alice=64'\n")
         town.ok("alice", "mkdir", f"/home/alice/{SECRET}")
         self.up()
         self.alice, self.bob = Mouth(self, "alice"), Mouth(self, "bob")
