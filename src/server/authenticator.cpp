@@ -148,12 +148,12 @@ Reply Authenticator::turn_down(const Guest& guest,
                                MonoTime now) {
   const auto verdict = failed_.count(counted_as(guest), now);
   if (verdict.wait.count() == 0) {
-    audit_(fmt::format("from {}: {}: 401: {}", where_from(guest), asked(request), in_english([&] {
-                         return why().message;
-                       })));
+    const std::string reason = in_english([&] { return why().message; });
+    note(request.terms.request_id,
+         fmt::format("from {}: {}: 401: {}", where_from(guest), asked(request), reason));
     return unauthorized(why());
   }
-  note_limit("from " + where_from(guest), "failed tries", verdict);
+  note_limit(request.terms.request_id, "from " + where_from(guest), "failed tries", verdict);
   Reply reply = wait_reply(tr("too many failed tries; wait"), verdict);
   reply.hangs_up = true;
   return reply;
@@ -167,18 +167,28 @@ std::optional<Reply> Authenticator::slow_down(const Guest& guest,
   if (route == nullptr || route->verb != Verb::Entrust) return std::nullopt;
   const auto verdict = entrusted_.count(fmt::format("uid {}", record_of(caller).uid), now);
   if (verdict.wait.count() == 0) return std::nullopt;
-  note_limit(
-      fmt::format("{} from {}", text_of(caller), where_from(guest)), "changes of tokens", verdict);
+  note_limit(request.terms.request_id,
+             fmt::format("{} from {}", text_of(caller), where_from(guest)),
+             "changes of tokens",
+             verdict);
   return wait_reply(tr("you changed tokens too often; wait"), verdict);
 }
 
-/// Once, for all that are refused until the time is over.
-void Authenticator::note_limit(const std::string& who,
+/// By its id a line is found again in the answer, and in the log of requests.
+void Authenticator::note(std::string_view request_id, const std::string& text) const {
+  audit_(fmt::format("request {}: {}", request_id, text));
+}
+
+/// Once, with the first of all that are refused until the time is over.
+void Authenticator::note_limit(std::string_view request_id,
+                               const std::string& who,
                                std::string_view what,
                                RateLimit::Verdict verdict) const {
   if (!verdict.is_first) return;
-  audit_(fmt::format(
-      "{}: too many {}, no more of them are logged for {} s", who, what, verdict.wait.count()));
+  note(
+      request_id,
+      fmt::format(
+          "{}: too many {}, no more of them are logged for {} s", who, what, verdict.wait.count()));
 }
 
 Result<Principal> Authenticator::still(const Guest& guest,
@@ -198,7 +208,9 @@ std::optional<Authenticator::Audited> Authenticator::audited(const Guest& guest,
   if (route != nullptr && route->verb == Verb::Read) return std::nullopt;
   const bool is_elsewhere = guest.via == Via::Tls || caller.known_by == KnownBy::Token;
   if (!is_elsewhere && !is_delicate(request)) return std::nullopt;
-  return Audited{text_of(caller), fmt::format("from {}: {}", where_from(guest), asked(request))};
+  return Audited{request.terms.request_id,
+                 text_of(caller),
+                 fmt::format("from {}: {}", where_from(guest), asked(request))};
 }
 
 Reply unauthorized(const Error& error) {
@@ -220,9 +232,11 @@ void Authenticator::audit(const Audited& request, int status, MonoTime now) {
   constexpr int kRefused = 400;
   if (status >= kRefused) {
     const auto verdict = refused_.count(request.by, now);
-    if (verdict.wait.count() > 0) return note_limit(request.by, "refused requests", verdict);
+    if (verdict.wait.count() > 0) {
+      return note_limit(request.request_id, request.by, "refused requests", verdict);
+    }
   }
-  audit_(fmt::format("{} {}: {}", request.by, request.what, status));
+  note(request.request_id, fmt::format("{} {}: {}", request.by, request.what, status));
 }
 
 }  // namespace gflow::server

@@ -49,6 +49,7 @@ class Authenticator {
 
   /// What is to be in the log of a request once it is answered.
   struct Audited {
+    std::string request_id;
     std::string by;    ///< who, by which credential
     std::string what;  ///< they asked for, and from where
   };
@@ -63,7 +64,11 @@ class Authenticator {
   [[nodiscard]] Identity& identity() { return identity_; }
 
  private:
-  void note_limit(const std::string& who, std::string_view what, RateLimit::Verdict verdict) const;
+  void note(std::string_view request_id, const std::string& text) const;
+  void note_limit(std::string_view request_id,
+                  const std::string& who,
+                  std::string_view what,
+                  RateLimit::Verdict verdict) const;
   [[nodiscard]] Decision who_asks(const Guest& guest, const Request& request, Now now);
   [[nodiscard]] Decision by_connection(const Guest& guest, const Request& request, MonoTime now);
   [[nodiscard]] Result<Principal> by_certificate(const Guest& guest, MonoTime now);

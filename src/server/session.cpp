@@ -50,6 +50,8 @@ void Session::read_header() {
   route_ = routes().size();
   asked_at_.reset();
   messages_ = nullptr;
+  terms_ = {};
+  is_head_ = false;
   parser_.emplace();
   parser_->header_limit(kMaxHeaderBytes);
   parser_->body_limit(static_cast<std::uint64_t>(kMaxBody.bytes));
@@ -72,6 +74,8 @@ void Session::on_header(const error_code& error) {
   if (error) return on_bad_request(error);
   idle_ = false;
   join_lists(parser_->get());
+  terms_ = terms_of(parser_->get());
+  is_head_ = parser_->get().method() == http::verb::head;
   messages_ = messages_wanted(parser_->get()[http::field::accept_language]);
   const MessagesOfThread language(messages_);
   if (!reads_coding(parser_->get()[http::field::transfer_encoding])) {
@@ -150,9 +154,7 @@ void Session::begin_request(bool is_unread) {
 void Session::take_request(HttpRequest message, bool is_unread) {
   asked_at_ = std::chrono::steady_clock::now();
   keep_alive_ = !is_unread && message.keep_alive();
-  is_head_ = message.method() == http::verb::head;
   is_http10_ = message.version() < 11;
-  terms_ = terms_of(message);
   if (auto taken = check_headers(message); !taken) return send(problem(taken.error()));
   auto target = read_target(message.target());
   if (!target) return send(problem(target.error()));

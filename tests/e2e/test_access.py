@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may do what from where: tokens, their scopes and their end, and what web pages get."""
 
+import getpass
 import json
 import re
 import select
@@ -277,6 +278,51 @@ def test_what_tokens_change_is_in_the_log_and_no_secret_is(served):
     assert not re.search(r"gflow_[0-9a-f]{16}", log(served))
 
 
+def test_what_is_wrong_with_a_token_is_said_with_the_route_beside_the_command(served):
+    _, body, _ = ask(served, "POST", "/api/v1/tokens", {"name": "x"})
+    refusals = [json.loads(body), *(http_client.ask(served, *asked).document for asked in (
+        ("POST", "/api/v1/tokens", '{"name": "read"}'), ("DELETE", "/api/v1/tokens/nobodys")))]
+    assert [one["status"] for one in refusals] == [403, 409, 404]
+    advice = [("gctl token create", "POST /api/v1/tokens to the socket"), ("gctl token revoke read", "DELETE /api/v1/tokens/read"),
+              ("gctl token list", "GET /api/v1/tokens")]
+    for refusal, words in zip(refusals, advice, strict=True):
+        assert all(word in refusal["detail"] for word in words), refusal
+
+
+def test_who_looks_after_gflowd_needs_no_name(served):
+    """What is open to all tells of nobody; all else does not answer whom it does not know."""
+    for path in ("/healthz", "/readyz"):
+        for method in ("GET", "HEAD"):
+            assert ask(served, method, path)[:2] == (200, b"" if method == "HEAD" else b"ok\n")
+    assert json.loads(ask(served, "GET", "/version")[1])["version"] == served.get("/api/v1/daemon")["version"]
+
+
+def test_a_line_of_the_log_has_the_request_id_of_its_answer(bare):
+    """What the client chose, else what it was told: in the lines of who did what, and in those of what was refused."""
+    bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"
+    bare.up()
+    bare.url = json.loads(bare.ok("gflowd", "status", "--json"))["api_url"]
+    submit = bare.ok("gctl", "token", "create", "submit", "--scope", "submit").strip()
+    need = {"no": 1}
+    status, _, headers = ask(bare, "POST", "/api/v1/gpu/allocate", need, token=submit, **{"X-Request-Id": "build-42"})
+    assert status == 400 and headers["X-Request-Id"] == "build-42"
+    assert audited(bare)[-1].startswith("request build-42: ") and "(token 'submit')" in audited(bare)[-1]
+    bare.get("/api/v1/daemon")  # asked after: what was refused before is written
+    assert f"request build-42: POST /api/v1/gpu/allocate of {getpass.getuser()} (token 'submit')" in log(bare)
+    told = []
+    for token, status in ((submit, 400), (NOBODYS, 401)):
+        answer = ask(bare, "POST", "/api/v1/gpu/allocate", need, token=token)
+        assert answer[0] == status
+        told.append(answer[2]["X-Request-Id"])
+        assert audited(bare)[-1].startswith(f"request {told[-1]}: "), audited(bare)[-1]
+        bare.get("/api/v1/daemon")
+        assert f" request {told[-1]}: POST /api/v1/gpu/allocate of " in log(bare)
+    made = http_client.ask(bare, "POST", "/api/v1/tokens", '{"name": "traced"}').headers["X-Request-Id"]
+    told.append(made)
+    assert audited(bare)[-1].startswith(f"request {made}: ") and audited(bare)[-1].endswith("POST /api/v1/tokens: 201")
+    assert len(set(told)) == 3
+
+
 def test_what_is_refused_does_not_fill_the_log_and_what_is_done_is_in_it(served):
     """By whatever connections: each request has its own here."""
     served.ok("gflowd", "restart")
@@ -289,6 +335,7 @@ def test_what_is_refused_does_not_fill_the_log_and_what_is_done_is_in_it(served)
     assert ask(served, "POST", "/api/v1/gpu/allocate", {"ttl_seconds": 60}, token=submit)[0] == 200
     lines = audited(served)[before:]
     assert len(lines) == 62 and "too many refused requests" in lines[60], lines
+    assert all(re.match("request [0-9a-f]{16}: ", line) for line in lines), lines
     assert lines[61].endswith("POST /api/v1/gpu/allocate: 200") and "(token 'submit') from 127.0.0.1:" in lines[61], lines
 
 

@@ -188,7 +188,7 @@ def test_a_certificate_of_the_own_account_is_that_account(bare, authority):
     assert ask(bare, "POST", "/api/v1/tokens", {"name": "x"}, certificate=certificate)[0] == 403
     assert ask(bare, "GET", "/healthz")[0] == 200  # after those the log is written
     log = (bare.logs / "gpu_resource_manager.log").read_text()
-    assert re.search(rf"audit: {name} \(certificate '{name}'\) from 127\.0\.0\.1:\d+: POST /api/v1/jobs: 201", log), log
+    assert re.search(rf"audit: request [0-9a-f]+: {name} \(certificate '{name}'\) from 127\.0\.0\.1:\d+: POST /api/v1/jobs: 201", log), log
     assert re.search(rf"POST /api/v1/tokens of {name} \(certificate '{name}'\), 127\.0\.0\.1:\d+, over TLS: 403", log), log
 
 

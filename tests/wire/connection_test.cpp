@@ -40,6 +40,26 @@ TEST(Connection, IsKeptForTheNextRequest) {
   EXPECT_TRUE(raw.read_all().ends_with("\r\n\r\nok\n"));
 }
 
+/// Of one that cannot be read nothing is taken from the one before it on the same connection.
+TEST(Connection, TellsEachRequestItsOwnId) {
+  Daemon daemon;
+  const Raw raw(daemon.socket());
+  ASSERT_TRUE(raw.send("HEAD /healthz HTTP/1.1\r\nX-Request-Id: first\r\n\r\n"));
+  EXPECT_NE(raw.read_until("\r\n\r\n").find("X-Request-Id: first\r\n"), std::string::npos);
+  ASSERT_TRUE(raw.send("no request\r\n\r\n"));
+  const std::string unread = raw.read_all();
+  EXPECT_TRUE(unread.starts_with("HTTP/1.1 400 ")) << unread;
+  EXPECT_NE(unread.find("X-Request-Id: "), std::string::npos) << unread;
+  EXPECT_EQ(unread.find("first"), std::string::npos) << unread;
+  EXPECT_TRUE(unread.ends_with("}")) << "a refusal has its body, whatever was asked before";
+
+  const Raw coded(daemon.socket());
+  ASSERT_TRUE(
+      coded.send("POST /api/v1/jobs HTTP/1.1\r\nX-Request-Id: second\r\n"
+                 "Transfer-Encoding: gzip, chunked\r\n\r\n"));
+  EXPECT_NE(coded.read_all().find("X-Request-Id: second\r\n"), std::string::npos);
+}
+
 TEST(Connection, AnswersRequestsSentAtOnceInOrder) {
   Daemon daemon;
   const Raw raw(daemon.socket());
