@@ -164,11 +164,38 @@ Value schema_of(const Operation& about, std::string_view media) {
   return typed_schema(media.ends_with("json") ? "object" : "string");
 }
 
+/// As a regular expression: "^/api/v1/jobs/[0-9]+$".
+std::string expression_of(std::string_view pattern) {
+  const std::size_t open = pattern.find('{');
+  const std::size_t close = pattern.find('}', open);
+  const bool is_number = pattern.substr(open, close + 1 - open) == "{id}";
+  return fmt::format("^{}{}{}$",
+                     pattern.substr(0, open),
+                     is_number ? "[0-9]+" : "[^/]+",
+                     pattern.substr(close + 1));
+}
+
+Value headers_of(std::string_view location) {
+  const Value schema = Members()
+                           .add("type", "string")
+                           .add("format", "uri-reference")
+                           .add("pattern", expression_of(location))
+                           .value();
+  const Value header = Members()
+                           .add("description", tr_format("where it is shown: {}", location))
+                           .add("required", json(true))
+                           .add("schema", schema)
+                           .value();
+  return Members().add("Location", header).value();
+}
+
 /// Whatever may come with a status.
 Value answer_value(const Operation& about, int status) {
   Members media;
+  std::string_view location;
   for (const Answered& answer : about.answers) {
     if (answer.status != status) continue;
+    if (!answer.location.empty()) location = answer.location;
     if (!answer.media.empty()) {
       media.add(answer.media, Members().add("schema", schema_of(about, answer.media)).value());
     } else if (!answer.document.empty()) {
@@ -177,6 +204,7 @@ Value answer_value(const Operation& about, int status) {
   }
   Members value;
   value.add("description", status_title(status));
+  if (!location.empty()) value.add("headers", headers_of(location));
   if (!media.empty()) value.add("content", media.value());
   return value.value();
 }

@@ -19,6 +19,9 @@ struct Answered {
   int status = 0;
   std::string_view document{};  ///< kind of the document; "" for none
   std::string_view media{};     ///< of a text that is no document: "text/plain"
+  /// Pattern of the route at which what was made, or is under way, is shown: the header Location;
+  /// "" for none.
+  std::string_view location{};
 };
 
 struct Operation {

@@ -16,7 +16,8 @@ constexpr api::Operation allocates(api::Operation told) {
   told.tag = "gpu";
   told.body = "GpuNeed";
   told.takes_key = true;
-  told.answers = {{{200, "GpuAllocation"}, {202, "GpuAllocation"}}};
+  told.answers = {{{200, "GpuAllocation"},
+                   {.status = 202, .document = "GpuAllocation", .location = kAllocationPattern}}};
   told.errors = {404, 409, 422};
   return told;
 }
@@ -89,14 +90,14 @@ constexpr api::Operation kSetUpTensorflow = allocates({
     .example = R"({"gpu_count": 1, "gpu_type": "A100", "gpu_memory_fraction": 0.9})",
 });
 
-constexpr api::Operation kCleanUpGpus = {
+constexpr api::Operation kCleanUpGpus = ends_later({
     .id = "clean_up_gpus",
     .tag = "gpu",
     .summary = tr_later("Give back what you hold on a node"),
     .segment = tr_later("name of the node"),
-    .answers = {{{200, "GpuCleanup"}, {202, "GpuCleanup"}}},
+    .answers = {{{200, "GpuCleanup"}}},
     .errors = {404, 409},
-};
+});
 
 constexpr api::Operation kListGpuAllocations = {
     .id = "list_gpu_allocations",

@@ -34,7 +34,7 @@ constexpr api::Operation kSubmitJobs = {
     .example =
         R"({"items": [{"spec": {"name": "train", "request": {"gpus": 1}, "command": "sleep 600", "work_dir": "/"}, "payload": {"argv": ["sleep", "600"], "environment": ["PATH=/usr/bin:/bin"]}}]})",
     .takes_key = true,
-    .answers = {{{201, "SubmitAnswer"}}},
+    .answers = {{{.status = 201, .document = "SubmitAnswer", .location = "/api/v1/jobs/{id}"}}},
     .errors = {404, 409, 422},
 };
 

@@ -29,10 +29,14 @@ namespace gflow::server::about {
   return told;
 }
 
+/// Where an allocation is shown.
+inline constexpr std::string_view kAllocationPattern = "/api/v1/gpu/allocations/{id}";
+
 /// Is answered once what it ends has ended; 202 where that takes longer than an answer may.
 [[nodiscard]] constexpr api::Operation ends_later(api::Operation told) {
   told.answers[1] = told.answers[0];
   told.answers[1].status = 202;
+  told.answers[1].location = kAllocationPattern;
   return told;
 }
 

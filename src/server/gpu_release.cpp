@@ -82,7 +82,11 @@ void answer_once_free(const std::shared_ptr<GivenBack>& back) {
     if (back->exchange.keep) back->exchange.keep(std::move(wait));
     return;
   }
-  if (!is_free) back->reply.status = kAccepted;
+  if (!is_free) {
+    back->reply.status = kAccepted;
+    back->reply.headers.emplace_back("Location",
+                                     fmt::format("/api/v1/gpu/allocations/{}", held->value));
+  }
   back->exchange.respond(std::move(back->reply));
 }
 

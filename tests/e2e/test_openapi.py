@@ -45,6 +45,10 @@ def check_answer(description, operation, answer):
     """Whether an answer is one of those described."""
     told = operation["responses"].get(str(answer.status))
     assert told, (operation["operationId"], answer)
+    headers = resolved(description, told).get("headers", {})
+    assert ("Location" in headers) == ("Location" in answer.headers), (operation["operationId"], answer)
+    for name, header in headers.items():
+        validator(description, header["schema"]).validate(answer.headers[name])
     content = resolved(description, told).get("content", {})
     if not content:
         assert answer.body == b"", answer
@@ -115,6 +119,19 @@ def test_it_says_who_may(served):
     assert "operators; with a token: scope operate" in page and "Bearer gflow_..." in page
     told = ask(served, "GET", "/docs", Accept_Language="zh_CN").body.decode()
     assert "操作员" in told and "everyone" not in told
+
+
+def test_it_says_where_what_was_made_is_shown(served):
+    """Of each answer that has Location, the route it leads to, which there is."""
+    description = ask(served, "GET", "/api/v1/openapi.json").document
+    told = {(operation["operationId"], status): answer["headers"]["Location"]
+            for _, _, operation in operations(description) for status, answer in operation["responses"].items() if "headers" in answer}
+    job, allocation, token = "^/api/v1/jobs/[0-9]+$", "^/api/v1/gpu/allocations/[0-9]+$", "^/api/v1/tokens/[^/]+$"
+    assert {key: header["schema"]["pattern"] for key, header in told.items()} == {
+        ("submit_jobs", "201"): job, ("create_token", "201"): token,
+        **{(name, "202"): allocation for name in ("allocate_gpus", "set_up_pytorch", "set_up_tensorflow",
+                                                  "clean_up_gpus", "release_gpu_allocation")}}
+    assert all(header["required"] and header["schema"]["format"] == "uri-reference" for header in told.values())
 
 
 def prepare(machine):
