@@ -139,7 +139,8 @@ Result<void> may_make_token(const Principal& principal, Scope scope) {
   if (principal.known_by != KnownBy::Peer || !principal.uid) {
     return fail(Code::Permission,
                 tr("tokens are made on the machine itself, over gflowd's socket: log in there and "
-                   "run 'gctl token create'"));
+                   "run 'gctl token create', or send POST /api/v1/tokens to the socket ('curl "
+                   "--unix-socket')"));
   }
   const Role role = scope == Scope::Admin     ? Role::Administrator
                     : scope == Scope::Operate ? Role::Operator

@@ -41,7 +41,7 @@ Result<void> add_token(Tokens& tokens, Token token, WallTime now) {
   if (std::cmp_greater_equal(std::ranges::count_if(tokens, is_own), kMaxTokensPerUser)) {
     return fail(Code::Exhausted,
                 tr_format("you have {} tokens, and there may be no more: revoke one with 'gctl "
-                          "token revoke NAME'",
+                          "token revoke NAME' or DELETE /api/v1/tokens/NAME",
                           kMaxTokensPerUser));
   }
   const auto same_name = [&](const Token& other) {
@@ -49,8 +49,9 @@ Result<void> add_token(Tokens& tokens, Token token, WallTime now) {
   };
   if (std::ranges::any_of(tokens, same_name)) {
     return fail(Code::WrongState,
-                tr_format("you have a token '{}' already: 'gctl token revoke {}' first, or take "
-                          "another name",
+                tr_format("you have a token '{}' already: revoke it first ('gctl token revoke {}' "
+                          "or DELETE /api/v1/tokens/{}), or take another name",
+                          printable(token.name),
                           printable(token.name),
                           printable(token.name)));
   }
@@ -71,14 +72,16 @@ Result<Tokens::iterator> find_token(Tokens& tokens,
     found.push_back(token);
   }
   if (found.empty()) {
-    return fail(Code::NotFound,
-                tr_format("there is no token '{}'; 'gctl token list' lists yours",
-                          printable(name.substr(0, 100))));
+    return fail(
+        Code::NotFound,
+        tr_format("there is no token '{}'; 'gctl token list' and GET /api/v1/tokens list yours",
+                  printable(name.substr(0, 100))));
   }
   if (found.size() == 1) return found.front();
-  return fail(Code::Usage,
-              tr_format("several users have a token '{}': say whose with --user",
-                        printable(name.substr(0, 100))));
+  return fail(
+      Code::Usage,
+      tr_format("several users have a token '{}': say whose with --user, or user= over REST",
+                printable(name.substr(0, 100))));
 }
 
 }  // namespace
