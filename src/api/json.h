@@ -26,6 +26,7 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 [[nodiscard]] Result<JobPage> read_job_page(std::string_view json);
 [[nodiscard]] std::string write(const MachineView& machine);
 [[nodiscard]] Result<MachineView> read_machine(std::string_view json);
+[[nodiscard]] std::string write(const VersionView& version);
 [[nodiscard]] std::string write(const DaemonView& daemon);
 [[nodiscard]] Result<DaemonView> read_daemon(std::string_view json);
 [[nodiscard]] std::string write(const SubmitRequest& request);

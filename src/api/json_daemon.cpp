@@ -7,6 +7,11 @@
 
 namespace gflow::api {
 
+template <class Io, Like<VersionView> T>
+void fields(Io& io, T& view) {
+  io.required("version", view.version);
+}
+
 template <class Io, Like<DaemonView> T>
 void fields(Io& io, T& daemon) {
   io.required("version", daemon.version);
@@ -35,7 +40,12 @@ void fields(Io& io, T& daemon) {
   io.field("warnings", daemon.warnings);
 }
 
-void describe_daemon(Schemas& schemas) { schemas.document<DaemonView>("Daemon", Form::Answer); }
+void describe_daemon(Schemas& schemas) {
+  schemas.document<VersionView>("Version", Form::Answer);
+  schemas.document<DaemonView>("Daemon", Form::Answer);
+}
+
+std::string write(const VersionView& version) { return Writer::document("Version", version); }
 
 std::string write(const DaemonView& daemon) { return Writer::document("Daemon", daemon); }
 

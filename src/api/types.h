@@ -138,6 +138,11 @@ struct MachineView {
   std::uint64_t revision = 0;
 };
 
+/// The answer to GET /version.
+struct VersionView {
+  std::string version;  ///< of the program that answers
+};
+
 /// The answer to GET /api/v1/daemon.
 struct DaemonView {
   std::string version;

@@ -96,6 +96,7 @@ class Loop : public server::Service {
   [[nodiscard]] std::vector<api::SettingView> settings() const override;
   [[nodiscard]] const server::TokenTable& tokens() const override { return tokens_; }
   Result<void> keep_tokens(std::vector<Token> tokens) override;
+  [[nodiscard]] Result<void> ready() const override;
   void stop() override;
   Result<void> reload() override;
 

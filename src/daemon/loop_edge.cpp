@@ -98,6 +98,14 @@ server::Vitals Loop::vitals() const {
           .spans_dropped = traces_.dropped()};
 }
 
+Result<void> Loop::ready() const {
+  if (state_.nodes().empty())
+    return fail(Code::Unreachable, tr("no node has told of its GPUs yet"));
+  if (ballast_.held() && !shell_.disk_is_full()) return {};
+  return fail(Code::Unreachable,
+              tr("the disk of gflow's state directory is full: no new jobs are taken"));
+}
+
 /// What is not as it should be.
 std::vector<std::string> Loop::warnings(OthersJobs shown) const {
   std::vector<std::string> warnings = parts_.config.warnings;

@@ -54,6 +54,8 @@ extern const api::Operation kShowDocs;
 extern const api::Operation kShowDocsStyle;
 extern const api::Operation kShowDocsScript;
 extern const api::Operation kShowHealth;
+extern const api::Operation kShowReadiness;
+extern const api::Operation kShowVersion;
 extern const api::Operation kShowMetrics;
 // about_tokens.cpp
 extern const api::Operation kListTokens;

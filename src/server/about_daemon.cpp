@@ -77,6 +77,21 @@ constexpr api::Operation kShowHealth = {
     .answers = {{{200, "", "text/plain"}}},
 };
 
+constexpr api::Operation kShowReadiness = {
+    .id = "show_readiness",
+    .tag = "health",
+    .summary = tr_later("Whether new jobs are taken and can start"),
+    .description = tr_later("503 with the reason where not. Of the GPUs: GET /api/v1/gpu/health."),
+    .answers = {{{200, "", "text/plain"}}},
+};
+
+constexpr api::Operation kShowVersion = {
+    .id = "show_version",
+    .tag = "health",
+    .summary = tr_later("The version of the daemon"),
+    .answers = {{{200, "Version"}}},
+};
+
 constexpr api::Operation kShowMetrics = {
     .id = "show_metrics",
     .tag = "health",

@@ -78,7 +78,7 @@ Authenticator::Decision Authenticator::who_asks(const Guest& guest,
 Authenticator::Decision Authenticator::by_connection(const Guest& guest,
                                                      const Request& request,
                                                      MonoTime now) {
-  if (request.path == kOpenPath && request.method == "GET") return anonymous();
+  if (is_open(request.method, request.path)) return anonymous();
   if (!page_of(request).empty()) {
     return unauthorized(Error{Code::Permission, tr("a web page has to show a token")});
   }

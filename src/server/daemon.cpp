@@ -9,6 +9,11 @@ void show_daemon(Exchange exchange) {
   exchange.respond(json_reply_of(exchange.service.daemon(shown)));
 }
 
+void show_version(Exchange exchange) {
+  const std::string version = exchange.service.daemon(OthersJobs::None).version;
+  exchange.respond(short_reply_of(api::VersionView{version}));
+}
+
 void stop_daemon(Exchange exchange) {
   // Answered first: the tick that stops writes nothing any more.
   exchange.respond(empty_reply());

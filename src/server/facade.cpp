@@ -113,6 +113,11 @@ api::DaemonView Facade::daemon(OthersJobs /*shown*/) const {
   return view;
 }
 
+Result<void> Facade::ready() const {
+  if (troubles_.empty()) return {};
+  return fail(Code::Unreachable, tr("parts of what is shown here cannot be read now"));
+}
+
 Result<void> Facade::keep_tokens(std::vector<Token> /*tokens*/) { return not_here(); }
 Result<void> Facade::reload() { return not_here(); }
 

@@ -59,6 +59,7 @@ class Facade : public Service {
   [[nodiscard]] std::vector<api::SettingView> settings() const final { return {}; }
   [[nodiscard]] const TokenTable& tokens() const final { return tokens_; }
   [[nodiscard]] Result<void> keep_tokens(std::vector<Token> tokens) final;
+  [[nodiscard]] Result<void> ready() const final;
   void stop() final {}
   Result<void> reload() final;
 

@@ -100,6 +100,7 @@ class FakeService : public Service {
   }
   void stop() override { stopped = true; }
   Result<void> reload() override { return reloaded; }
+  [[nodiscard]] Result<void> ready() const override { return is_ready; }
 
   /// Lets the engine decide; the answer it gave, if any.
   Result<std::vector<JobId>> apply(const engine::Event& event) {
@@ -139,6 +140,7 @@ class FakeService : public Service {
   bool hold_answers = false;
   bool stopped = false;
   Result<void> reloaded;
+  Result<void> is_ready;
   Result<void> kept;                ///< what keeping tokens comes to
   std::function<void()> on_wait;    ///< called for everyone who starts to wait for a change
   std::function<void()> on_let_go;  ///< called when nobody wants the change any more, or got it

@@ -50,6 +50,7 @@ void show_group(Exchange exchange, GroupQuery query);
 void show_statistics(Exchange exchange, StatisticsQuery query);
 // daemon.cpp
 void show_daemon(Exchange exchange);
+void show_version(Exchange exchange);
 void stop_daemon(Exchange exchange);
 void reload_daemon(Exchange exchange);
 // account.cpp
@@ -97,6 +98,7 @@ void show_openapi(Exchange exchange);
 void show_metrics(Exchange exchange);
 // health.cpp
 void show_health(Exchange exchange);
+void show_readiness(Exchange exchange);
 
 /// A document that is made once, on the connections' thread.
 [[nodiscard]] Reply reply_made_once(const Exchange& exchange,

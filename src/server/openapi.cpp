@@ -36,7 +36,7 @@ api::RouteView view_of(const Route& route) {
                       .pattern = route.pattern,
                       .about = &route.about,
                       .query = route.handler.query()};
-  if (route.pattern == kOpenPath) {
+  if (is_open(route.method, route.pattern)) {
     view.who = tr_later("everyone, known or not");
     return view;
   }

@@ -54,6 +54,8 @@ constexpr Handler kHandler = {handle<kHandle>,
 // (tests/e2e/test_openapi.py) are compared with this table.
 constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/healthz", Verb::Read, kHandler<show_health>, about::kShowHealth},
+    {"GET", "/readyz", Verb::Read, kHandler<show_readiness>, about::kShowReadiness},
+    {"GET", "/version", Verb::Read, kHandler<show_version>, about::kShowVersion},
     {"GET", "/metrics", Verb::Read, kHandler<show_metrics>, about::kShowMetrics},
     {"GET", "/docs", Verb::Read, kHandler<show_docs>, about::kShowDocs},
     {"GET", "/docs/style.css", Verb::Read, kHandler<show_docs_style>, about::kShowDocsStyle},
@@ -227,6 +229,10 @@ Reply wrong_method(const Request& request, const std::vector<std::string>& allow
 }
 
 }  // namespace
+
+bool is_open(std::string_view method, std::string_view path) {
+  return (method == "GET" || method == "HEAD") && (path == "/healthz" || path == "/readyz");
+}
 
 Scope scope_of(Verb verb) {
   switch (verb) {

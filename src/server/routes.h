@@ -43,8 +43,8 @@ struct Route {
 /// Which of them a request is for; how many there are where it is for none. HEAD is a GET.
 [[nodiscard]] std::size_t route_number(std::string_view method, std::string_view path);
 
-/// The one path that asks nobody who they are.
-constexpr std::string_view kOpenPath = "/healthz";
+/// Whether it asks nobody who they are: whoever looks after the daemon may have no name here.
+[[nodiscard]] bool is_open(std::string_view method, std::string_view path);
 
 /// The least scope a token may have for it.
 [[nodiscard]] Scope scope_of(Verb verb);

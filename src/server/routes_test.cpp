@@ -20,6 +20,8 @@ struct Right {
 };
 constexpr Right kRights[] = {
     {"GET", "/healthz", Role::User},
+    {"GET", "/readyz", Role::User},
+    {"GET", "/version", Role::User},
     {"GET", "/metrics", Role::User},
     {"GET", "/docs", Role::User},
     {"GET", "/docs/style.css", Role::User},
@@ -205,6 +207,19 @@ TEST(Daemon, StopsAndReloadsForAdministrators) {
   EXPECT_EQ(desk.ask(kRoot, "POST", "/api/v1/daemon/stop").status, 204);
   EXPECT_TRUE(desk.service.stopped);
   EXPECT_EQ(desk.ask(kBob, "GET", "/healthz").body, "ok\n");
+}
+
+TEST(Daemon, TellsWhetherItTakesJobsAndWhichVersionItIs) {
+  FakeDesk desk;
+  EXPECT_EQ(desk.ask(kBob, "GET", "/readyz").body, "ok\n");
+  EXPECT_EQ(desk.ask(kBob, "GET", "/version").body,
+            R"({"apiVersion":"gflow/v1","kind":"Version","version":"0.1.0"})");
+  desk.service.is_ready = fail(Code::Unreachable, "it waits for something");
+  const Reply reply = desk.ask(kBob, "GET", "/readyz");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(api::read_problem(reply.status, reply.body),
+            (Error{Code::Unreachable, "it waits for something"}));
+  EXPECT_EQ(desk.ask(kBob, "GET", "/healthz").status, 200) << "a restart would not help";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@ import os
 import subprocess
 
 import pytest
+from http_client import ask
 from machine import ENDED, Gate, Machine
 
 
@@ -56,6 +57,9 @@ def test_disk_full_while_a_job_runs(small):
         if ran.code != 0:
             break
     assert ran.code == 1 and "full" in ran.err and ran.out == "", ran
+    not_ready = ask(small, "GET", "/readyz")
+    assert not_ready.status == 503 and "is full: no new jobs are taken" in not_ready.document["detail"], not_ready
+    assert ask(small, "GET", "/healthz").status == 200
     gate.open()
     ended = small.wait(job)[0]
     assert ended["status"] == "Failed" and ended["outcome"]["exit_code"] == 4
@@ -63,6 +67,8 @@ def test_disk_full_while_a_job_runs(small):
     (small.state / "filler").unlink()
     assert small.wait(waiting)[0]["status"] == "Finished"
     assert small.wait(small.submit("true"))[0]["status"] == "Finished"
+    while ask(small, "GET", "/readyz").status != 200:
+        small.ok("gflowd", "status")  # what was set aside is so again with a tick
 
 
 def test_a_token_is_revoked_on_a_full_disk(small):

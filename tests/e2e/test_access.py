@@ -289,6 +289,14 @@ def test_what_is_wrong_with_a_token_is_said_with_the_route_beside_the_command(se
         assert all(word in refusal["detail"] for word in words), refusal
 
 
+def test_who_looks_after_gflowd_needs_no_name(served):
+    """What is open to all tells of nobody; all else does not answer whom it does not know."""
+    for path in ("/healthz", "/readyz"):
+        for method in ("GET", "HEAD"):
+            assert ask(served, method, path)[:2] == (200, b"" if method == "HEAD" else b"ok\n")
+    assert json.loads(ask(served, "GET", "/version")[1])["version"] == served.get("/api/v1/daemon")["version"]
+
+
 def test_a_line_of_the_log_has_the_request_id_of_its_answer(bare):
     """What the client chose, else what it was told: in the lines of who did what, and in those of what was refused."""
     bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"

@@ -139,6 +139,7 @@ __all__ = [
     "UsageView",
     "UserPart",
     "UserShown",
+    "Version",
 ]
 
 
@@ -1829,3 +1830,9 @@ class UserShown(TypedDict):
     """number of the account"""
     name: str
     """name of the account"""
+
+
+class Version(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Version"]
+    version: str
