@@ -2,7 +2,6 @@
 #include "server/edge.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "os/unix_socket.h"
 #include "server/authenticator.h"
 #include "server/conventions.h"
+#include "server/descriptors.h"
 #include "server/routes.h"
 
 namespace gflow::server {
@@ -28,31 +28,26 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-constexpr std::size_t kSpareDescriptors = 128;  // for jobs, the store, devices
-constexpr std::uint32_t kNobody = 65534;        // who is not known is counted as one user
+constexpr std::uint32_t kNobody = 65534;  // who is not known is counted as one user
 constexpr std::chrono::seconds kLastWords{1};
 
 constexpr Memory kBodiesHere = Memory::mib(512);
 constexpr Memory kBodiesElsewhere = Memory::mib(128);
 
-/// How many connections of each way there may be: no more than there are descriptors for, with some
-/// left for everything else. Those from elsewhere have no more than a third of them.
+/// How many connections of each way there may be: no more than there are descriptors for beside the
+/// logs that are read. Those from elsewhere have no more than a third of them.
 struct Connections {
   std::size_t here = 0;
   std::size_t elsewhere = 0;
 };
 Connections possible_connections(const HttpServer::Options& options) {
-  constexpr std::size_t kOfEach = 2;     // its own, and the log it reads
-  constexpr std::size_t kOfEachTls = 4;  // its own, both ends of what is said within, a log
+  constexpr std::size_t kOfEachTls = 3;  // its own, and both ends of what is said within
   constexpr std::size_t kMostElsewhere = 512;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = 0;
-  const std::size_t free =
-      limit.rlim_cur - std::min<std::size_t>(kSpareDescriptors, limit.rlim_cur / 2);
+  const std::size_t free = descriptors_for_clients() - descriptors_for_logs();
   const std::size_t wanted = options.max_connections;
   const std::size_t elsewhere =
       options.tls ? std::min({wanted, kMostElsewhere, free / 3 / kOfEachTls}) : 0;
-  return {std::min(wanted, (free - elsewhere * kOfEachTls) / kOfEach), elsewhere};
+  return {std::min(wanted, free - elsewhere * kOfEachTls), elsewhere};
 }
 
 /// Says why and leaves the connection to be closed. What does not fit its buffer is not waited for.

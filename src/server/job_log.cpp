@@ -53,6 +53,14 @@ Result<LogReading> reading_of(Exchange& exchange, const LogQuery& wish) {
 
 /// Away from the loop.
 void open(LogReading& asked) {
+  if (asked.exchange.logs) {
+    auto place = asked.exchange.logs->take_place();
+    if (!place) {
+      asked.file = std::unexpected(std::move(place).error());
+      return;
+    }
+    asked.where.place = *std::move(place);
+  }
   if (asked.distant) {
     if (asked.wish.follow) return;
     asked.file = asked.distant->read();

@@ -16,7 +16,8 @@ namespace gflow::server {
 /// Whose file is where.
 struct LogFile {
   std::string path;
-  std::uint32_t owner = 0;  ///< uid of the job's user
+  std::uint32_t owner = 0;           ///< uid of the job's user
+  std::shared_ptr<void> place = {};  ///< among those that may be open at once
 };
 /// Opens it to read, without waiting and without following a link. Errors: NotFound; Permission for
 /// what is not a file of the owner's: it is opened as whoever gflowd runs as.

@@ -19,6 +19,7 @@
 #include "base/translate.h"
 #include "os/file.h"
 #include "os/signals.h"
+#include "server/descriptors.h"
 
 namespace gflow::server {
 namespace {
@@ -38,6 +39,7 @@ int left_until(std::chrono::steady_clock::time_point time) {
 }  // namespace
 
 LogReader::LogReader() {
+  core_->places = descriptors_for_logs();
   core_->wake = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!core_->wake.valid()) throw std::system_error(errno, std::generic_category(), "eventfd");
   const os::SignalsBlocked blocked;  // they are the loop's
@@ -67,6 +69,21 @@ void LogReader::run(std::uint32_t uid, std::function<void()> work) {
   const std::scoped_lock lock(core_->mutex);
   core_->queue.push(uid, std::move(work));
   wake(core_->wake);
+}
+
+Result<std::shared_ptr<void>> LogReader::take_place() {
+  const std::scoped_lock lock(core_->mutex);
+  if (core_->places == 0) {
+    return fail(Code::Unreachable, tr("as many logs are read as may be at once; try again"));
+  }
+  --core_->places;
+  const auto give_back = [left = std::weak_ptr(core_)](void*) {
+    const auto core = left.lock();
+    if (!core) return;
+    const std::scoped_lock lock_again(core->mutex);
+    ++core->places;
+  };
+  return std::shared_ptr<void>(this, give_back);
 }
 
 Result<void> LogReader::can_follow() {

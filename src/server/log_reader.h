@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,6 +28,9 @@ class LogReader {
 
   /// `work` runs on the thread.
   void run(std::uint32_t uid, std::function<void()> work);
+  /// A place among the files that may be open at once, as long as it is kept. From any thread.
+  /// Errors: Unreachable where there is none left; try again.
+  [[nodiscard]] Result<std::shared_ptr<void>> take_place();
   /// Whether files can be waited for: a user may have so many inotify instances. From any thread.
   /// Errors: Unreachable, saying why not; try again.
   [[nodiscard]] Result<void> can_follow();
@@ -47,6 +51,7 @@ class LogReader {
     os::Fd notify;  // invalid until somebody follows
     os::Fd wake;
     bool stop = false;
+    std::size_t places = 0;  // that are left
   };
   static Result<void> open_notify(Core& core);
   static void serve(Core& core);

@@ -131,6 +131,23 @@ def test_who_sends_on_and_goes_away_is_noticed(bare):
             bare.get("/api/v1/daemon")
 
 
+def test_so_many_logs_are_read_at_once_and_the_next_is_told_to_come_again(bare):
+    """They have a quarter of the descriptors of clients: with fewer for each connection there are more of these."""
+    bare.ok("prlimit", "--nofile=64:64", "gflowd", "up", "--devices", bare.devices)
+    job = bare.submit("echo one; exec sleep 1000")
+    bare.running(job)
+    followed = [log_of(bare, job, "?follow=true") for _ in range(8)]
+    assert [one.status for one in followed] == [200] * 8
+    for again in ("", "?follow=true", "?tail=1"):
+        refused = log_of(bare, job, again)
+        assert refused.status == 503 and b"as many logs are read as may be at once" in refused.rest(), again
+    assert bare.get("/api/v1/daemon")["pid"] == bare.daemon_pid()
+    followed.pop().connection.close()
+    while (one := log_of(bare, job, "?tail=1")).status == 503:
+        one.connection.close()
+    assert one.status == 200 and one.rest() == b"one\n"
+
+
 def test_the_last_lines(written):
     machine, job, text = written
     for lines, part in {0: b"", 1: b"four", 2: b"\nfour", 3: text[4:], 4: text, 99: text}.items():
