@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from make_town import make_town
+from town import CHECKOUT, UIDS
 
 # Opens so many connections, says so, and keeps them until its input ends.
 IDLE = """
@@ -41,6 +42,37 @@ for one in bound:
     except OSError:
         pass  # one of the same port that is still closing
     one.close()
+"""
+
+
+# Listens at a port of its own and says which; takes a connection at once, or has it wait in its queue, after or before it is there
+# as the kernel sees it. Once told, says how many bytes came.
+STRANGER = """
+import select, socket, sys
+way, listener = sys.argv[1], socket.socket()
+if way == "deferred":
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 60)
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+print(listener.getsockname()[1], flush=True)
+taken, got = [], 0
+while way == "taken" and sys.stdin not in (ready := select.select([listener, sys.stdin], [], [])[0]):
+    taken.append(listener.accept()[0])
+sys.stdin.read()
+listener.setblocking(False)
+try:
+    while True:
+        taken.append(listener.accept()[0])
+except BlockingIOError:
+    pass
+for one in taken:
+    one.setblocking(False)
+    try:
+        while piece := one.recv(65536):
+            got += len(piece)
+    except BlockingIOError:
+        pass
+print("got", got, "bytes", flush=True)
 """
 
 
@@ -164,3 +196,36 @@ def test_idle_connections_of_one_do_not_keep_another_out(served):
     assert flood.stdout.readline() == b"open\n"
     assert curl(served, "bob", "GET", "/api/v1/gpu/status")[0] == 200
     flood.communicate()
+
+
+# The same of both clients of the Python package, each with a token.
+CLIENT = """
+import asyncio, sys
+import gflow
+url = sys.argv[1]
+def asked():
+    gflow.Client(url, token="gflow_" + "0" * 64, patience=0).machine()
+async def asked_by_asyncio():
+    async with gflow.AsyncClient(url, token="gflow_" + "0" * 64, patience=0) as client:
+        await client.machine()
+for ask in (asked, lambda: asyncio.run(asked_by_asyncio())):
+    try:
+        ask()
+    except gflow.GflowError as error:
+        print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize("way", ["taken", "queued", "deferred"])
+def test_the_python_package_sends_nothing_to_a_port_that_another_user_serves(served, way):
+    package = {"PYTHONPATH": str(CHECKOUT / "python/src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    stranger = served.start("mallory", "python3", "-c", STRANGER, way, stdin=subprocess.PIPE)
+    port = int(stranger.stdout.readline())
+    told = served.ok("alice", "python3", "-c", CLIENT, f"http://127.0.0.1:{port}", env=package).splitlines()
+    assert len(told) == 2, told
+    for line in told:
+        assert f"user {UIDS['mallory']} serves http://127.0.0.1:{port} and is neither root nor you" in line, told
+    assert stranger.communicate()[0] == b"got 0 bytes\n"
+    # gflowd is root's: it is asked, and says what it thinks of such a token.
+    told = served.ok("alice", "python3", "-c", CLIENT, served.url, env=package).splitlines()
+    assert len(told) == 2 and all("this token is not known" in line for line in told), told

@@ -12,7 +12,7 @@ from typing import Any, Optional, TypeVar
 from gflow._http import Answer, Ask, Reader
 from gflow._servers import Server
 from gflow._steps import Course, Give, More, Opened, Pause, Step, Steps
-from gflow._sync import CONNECT_SECONDS, KEPT_SECONDS, MOST_IDLE, PIECE, check_certificate, connect_unix, tls_context, unreachable
+from gflow._sync import CONNECT_SECONDS, KEPT_SECONDS, MOST_IDLE, PIECE, check_certificate, check_port, connect_unix, tls_context, unreachable
 from gflow.errors import ConnectionLost, GflowError, ServerTimeout
 
 T = TypeVar("T")
@@ -84,12 +84,14 @@ async def _connected(server: Server) -> tuple[asyncio.Transport, _Heard]:
     except (OSError, asyncio.TimeoutError) as error:
         raise unreachable(server, getattr(error, "strerror", None) or error or "no answer") from error
     transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if tls:
-        try:
+    try:
+        if tls:
             check_certificate(server, transport.get_extra_info("ssl_object").getpeercert(binary_form=True))
-        except GflowError:
-            transport.abort()
-            raise
+        else:
+            check_port(server, transport.get_extra_info("socket"))
+    except GflowError:
+        transport.abort()
+        raise
     return transport, protocol
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, Optional, TypeVar
 
 from gflow._http import Answer, Ask, Reader
+from gflow._loopback import is_stranger, server_uid
 from gflow._servers import Server
 from gflow._steps import Course, Give, More, Opened, Pause, Step, Steps
 from gflow.errors import ConnectionLost, GflowError, ServerTimeout, Unreachable
@@ -48,6 +49,14 @@ def check_certificate(server: Server, certificate: Optional[bytes]) -> None:
         raise GflowError(
             f"{server} shows another certificate than it had ({met}, not {server.fingerprint}): nothing was sent. "
             "Compare with 'gflowd status' there; if it is right, 'gctl remote remove' and 'gctl remote add'")
+
+
+def check_port(server: Server, connection: socket.socket) -> None:
+    """Nothing was sent yet, as to a socket of somebody else."""
+    uid = server_uid(connection)
+    if is_stranger(uid):
+        raise GflowError(f"user {uid} serves {server} and is neither root nor you, so nothing is sent there: 'gflowd status' says where "
+                         "gflowd listens, and that another program has its port")
 
 
 def connect_unix(server: Server, *, may_wait: bool = True) -> socket.socket:
@@ -100,10 +109,14 @@ def _connect(server: Server) -> socket.socket:
         made = socket.create_connection((server.host, server.port), CONNECT_SECONDS)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not server.fingerprint:
+            check_port(server, made)
             return made
         wrapped = tls_context().wrap_socket(made, server_hostname=server.host)
     except OSError as error:
         raise unreachable(server, error.strerror or error) from error
+    except GflowError:
+        made.close()
+        raise
     try:
         check_certificate(server, wrapped.getpeercert(binary_form=True))
     except GflowError:
