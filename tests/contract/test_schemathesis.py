@@ -2,10 +2,13 @@
 """The API against its own description: schemathesis makes up requests, right and wrong ones, as different people.
 
 No answer may be a fault of the server (5xx), nor one that the description does not have, and nothing of somebody else's may have
-changed. Of those who are let in each asks some of the operations, the others the examples of all; `./dev test --full` has everyone ask
+changed. Each has jobs and allocations of their own beside somebody else's, and a third each of the right requests names one of
+these (targeted.py): verbs do what they are for with what is one's own, and nothing with the other's.
+Of those who are let in each asks some of the operations, the others the examples of all; `./dev test --full` has everyone ask
 everything, and goes on at random.
 """
 
+import collections
 import json
 import os
 import re
@@ -16,6 +19,7 @@ import pytest
 from machine import PATIENCE, Ran
 from pypi import program
 from shared_lab import Lab
+from targets import KINDS, Maker
 
 FULL = bool(os.environ.get("GFLOW_TEST_FULL"))
 # Made up at random of each operation, in full; what the examples and the limits of the schemas give comes before.
@@ -34,14 +38,23 @@ CHECKS = [
 
 
 class Identity:
-    """Who asks: a user of the town, what they show, and whose things they must not change."""
+    """Who asks: a user of the town, what they show, and whose things they may change: nobody's, their own or all."""
 
-    def __init__(self, name, user="alice", token=None, headers=(), victim="alice"):
+    def __init__(self, name, user="alice", token=None, headers=(), may="none"):
         self.name = name
         self.user = user
         self.token = token  # of alice's: its name
         self.headers = headers
-        self.victim = victim  # nobody: they may
+        self.may = may
+
+    @property
+    def stranger(self):
+        return "bob" if self.user == "alice" else "alice"
+
+    @property
+    def victims(self):
+        """Whose things stay as they are."""
+        return {"none": [self.stranger, self.user], "own": [self.stranger], "all": []}[self.may]
 
     @property
     def is_let_in(self):
@@ -49,12 +62,12 @@ class Identity:
 
 
 IDENTITIES = [
-    Identity("owner", victim="bob"),
-    Identity("other", user="bob"),
+    Identity("owner", may="own"),
+    Identity("other", user="bob", may="own"),
     Identity("read", token="read"),  # not even what is her own
-    Identity("submit", token="submit", victim="bob"),
-    Identity("operate", token="operate", victim=None),
-    Identity("admin", token="admin", victim=None),
+    Identity("submit", token="submit", may="own"),
+    Identity("operate", token="operate", may="all"),
+    Identity("admin", token="admin", may="all"),
     Identity("expired", token="expired"),
     # Over TLS the kernel cannot say who it is.
     Identity("anonymous", user="bob"),
@@ -70,18 +83,11 @@ def lab(town):
 
 
 def make_things(lab, user):
-    """Jobs 1 to 10, which the examples and whoever counts from one name, and the token 'ci' of the examples."""
-    mouth = lab.mouth(user)
-    status, text = mouth.ask("POST", "/api/v1/gpu/allocate", {"gpu_count": 1, "ttl_seconds": 80000})
-    assert status == 200, text
-    items = [{"spec": {"work_dir": "/", "command": "sleep", **more},
-              "payload": {"argv": ["sleep", "infinity"], "environment": ["PATH=/usr/bin:/bin"]}}
-             for more in ({"request": {"gpus": 1}}, *({"hold": True} for _ in range(8)))]
-    status, text = mouth.ask("POST", "/api/v1/jobs", {"items": items})
-    assert status == 201 and [one["id"] for one in json.loads(text)["items"]] == list(range(2, 11)), text
-    lab.town.running(1)
-    lab.town.running(2)
+    """One for each operation that names a job or an allocation, by operation, and the token 'ci' of the examples."""
+    maker = Maker(lab.mouth(user).ask)
+    made = {f"{method} {path}": maker.make(kind) for (method, path), kind in KINDS.items()}
     lab.town.ok(user, "gctl", "token", "create", "ci")
+    return made
 
 
 def things(lab, user):
@@ -115,7 +121,25 @@ def generated(report):
     return int(found[1])
 
 
-def ask_everything(lab, identity, description, ids):
+def check_verbs(identity, asked, met):
+    """That verbs met what is one's own and what is not, and did something with what one may change alone."""
+    statuses = collections.defaultdict(list)
+    for operation, whose, status in met:
+        statuses[operation, whose].append(status)
+    for method, path in KINDS:
+        if (method, path) not in asked or method == "GET":
+            continue
+        for whose in ("own", "other"):
+            told = statuses[f"{method} {path}", whose]
+            if identity.may == "all" or identity.may == whose:
+                assert any(status < 300 for status in told), (method, path, whose, told)
+            else:
+                assert all(status >= 400 for status in told), (method, path, whose, told)
+                if identity.is_let_in:
+                    assert {403, 404} & set(told), (method, path, whose, told)
+
+
+def ask_everything(lab, identity, description, ids, targets):
     path = f"/home/{identity.user}/openapi.json"
     lab.town.ok(identity.user, "tee", path, input=json.dumps(description))
     url = f"http://127.0.0.1:{lab.port}"
@@ -135,7 +159,8 @@ def ask_everything(lab, identity, description, ids):
         "--suppress-health-check", "all", "--warnings", "off", "--request-timeout", 90,
         *(word for header in headers for word in ("--header", header)),
         *(word for one in ids for word in ("--include-operation-id", one)),
-        env={"SCHEMATHESIS_HOOKS": "bounded", "PYTHONPATH": str(Path(__file__).parent)},
+        env={"SCHEMATHESIS_HOOKS": "targeted", "PYTHONPATH": str(Path(__file__).parent),
+             "GFLOW_TARGETS": json.dumps(targets | {"url": url, "headers": [header.split(": ", 1) for header in headers]})},
     )
     out, err = started.communicate(timeout=3600 if FULL else PATIENCE)
     return Ran(started.returncode, out, err)
@@ -143,17 +168,22 @@ def ask_everything(lab, identity, description, ids):
 
 @pytest.mark.parametrize("identity", IDENTITIES, ids=lambda one: one.name)
 def test_every_answer_is_as_described(lab, identity):
-    if identity.victim:
-        make_things(lab, identity.victim)
-        before = things(lab, identity.victim)
+    # First the stranger's: whoever counts from one names them.
+    targets = {"other": make_things(lab, identity.stranger), "may_make": identity.may != "none", "met": f"/home/{identity.user}/met"}
+    targets["own"] = {} if targets["may_make"] else make_things(lab, identity.user)
+    before = {user: things(lab, user) for user in identity.victims}
     description = lab.of_alice("/api/v1/openapi.json")
     ids = operations(description, identity)
-    ran = ask_everything(lab, identity, description, ids)
+    ran = ask_everything(lab, identity, description, ids, targets)
     if ran.code != 0:
         pytest.fail(f"{ran.out[-50000:]}\n{ran.err}", pytrace=False)
     least = LEAST_CASES_IN_FULL / len(IDENTITIES) if FULL else 10 * len(ids) if identity.is_let_in else len(ids) / 3
     assert generated(ran.out) >= least, ran
-    print(f"{identity.name}: {generated(ran.out)} cases of {len(ids)} operations")
-    if identity.victim:
-        assert things(lab, identity.victim) == before, "another's things were touched"
+    lab.town.ok(identity.user, "touch", targets["met"])
+    met = [json.loads(line) for line in lab.town.ok(identity.user, "cat", targets["met"]).splitlines()]
+    print(f"{identity.name}: {generated(ran.out)} cases of {len(ids)} operations, {len(met)} of them about what is there")
+    assert {user: things(lab, user) for user in identity.victims} == before, "another's things were touched"
+    asked = {(method.upper(), path) for path, methods in description["paths"].items()
+             for method, one in methods.items() if one["operationId"] in ids}
+    check_verbs(identity, asked, met)
     assert lab.of_alice("/api/v1/daemon")["pid"] > 0
