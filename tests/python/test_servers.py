@@ -113,8 +113,10 @@ def test_a_wrong_setting_is_said(bare, monkeypatch):
 def test_nobody_there(bare):
     with pytest.raises(gflow.Unreachable, match="gflowd up"):
         gflow.Client(f"unix:{bare.socket}", patience=0).machine()
-    with pytest.raises(gflow.Unreachable, match="Connection refused"):
-        gflow.Client("http://127.0.0.1:1", patience=0).machine()
+    with socket.socket() as taken:  # and nobody listens there
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(gflow.Unreachable, match="Connection refused"):
+            gflow.Client(f"http://127.0.0.1:{taken.getsockname()[1]}", patience=0).machine()
 
 
 def test_while_gflowd_restarts_what_may_be_asked_twice_is(machine):
