@@ -6,15 +6,16 @@ api_bench.py [--seconds N] [--row NAME]...
 
 Load comes from wrk (64 connections, one thread), on this machine, so that client and server share its processors. FLOOR is
 bench/bare_server.cpp, which reads requests with the same library and answers each with as many bytes as gflowd does; runqd is
-measured where it has such a route and is installed (bench/peers/install.sh runqd). Everything is private to a directory that is
-removed. Nobody submits as root over TCP: as root, servers and clients run as the user `daemon`.
+measured right after gflowd, with as many jobs, where it has such a route (bench/peers/install.sh runqd installs it); a row of it
+that could not be measured says why. Everything is private to a directory that is removed. Nobody submits as root over TCP: as
+root, servers and clients run as the user `daemon`, but for runqd.
 
   reads        answers a second, their median and 99th percentile, and the processor time of the server for each
   submissions  durable jobs a second: one by one from 64 clients, and in batches of 100
   listing      a page of 20 of 100,000 jobs, asked by one client
   hand-over    from the end of a job to the start of the next, idle and beside a flood of each kind
-  idle         10,000 connections that say nothing, or as many as the limit of descriptors allows: memory of gflowd, and the median
-               answer of another client
+  idle         10,000 connections that say nothing, or as many as the limit of descriptors (ulimit -Hn) allows: memory of gflowd,
+               and the median answer of another client
   events       500 listen to the stream of events: from before a job is submitted until each of them has read that it was
 """
 
@@ -41,6 +42,7 @@ from peers.runqd import Runqd
 BIN = Path(os.environ.get("GFLOW_BIN_DIR", Path(__file__).resolve().parents[1] / "build/release/bin"))
 BARE = BIN.parent / "bench/bare_server"
 CLIENTS = 64
+HELD = 1000  # jobs that wait while answers are counted
 FILES = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 65536)
 JOB = {"spec": {"name": "j", "hold": True, "work_dir": "/", "request": {"cpus": 0}}, "payload": {"argv": ["true"]}}
 
@@ -116,6 +118,10 @@ def processor(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+class Refused(Exception):
+    """The server would not have these requests, or answered none."""
+
+
 class Load:
     """What wrk said."""
 
@@ -138,14 +144,16 @@ class Load:
         said = output([*as_user(), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", *script, url], os.environ)
         used = processor(pid) - before
         if re.search("Non-2xx", said):
-            sys.exit(f"api_bench: {url} refused requests:\n{said}")
+            raise Refused(f"{url} refused requests:\n{said}")
         count = int(re.search(r"(\d+) requests in", said)[1])
+        if count == 0:
+            raise Refused(f"no answer from {url} in {seconds} s")
         self.rate = float(re.search(r"Requests/sec: +([\d.]+)", said)[1])
         self.median, self.p99 = self.at(said, 50), self.at(said, 99)
-        self.microseconds = used / max(count, 1) * 1e6
+        self.microseconds = used / count * 1e6
 
     def at(self, said, percent):
-        number, unit = re.search(rf"^ +{percent}% +([\d.]+)(us|ms|s|m)$", said, re.M).groups()
+        number, unit = re.search(rf"^ +{percent}% +([\d.]+)(us|ms|s|m) *$", said, re.M).groups()
         return float(number) * self.UNITS[unit]
 
     def __str__(self):
@@ -159,36 +167,31 @@ def say(name, text):
 # ---- the rows ------------------------------------------------------------------------------------------------------
 
 
+# What is read: the path here, and that of runqd where it has one for the same.
+READ = {"/healthz": "/health", "/api/v1/gpu/status": None, "/api/v1/jobs/1": "/jobs/1", "/api/v1/jobs?limit=20": "/jobs?limit=20"}
+
+
 def reads(seconds):
-    with gflow() as daemon:
-        daemon.submit_held(1000)
-        for path in ("/healthz", "/api/v1/gpu/status", "/api/v1/jobs/1", "/api/v1/jobs?limit=20"):
+    with gflow() as daemon, Peer() as peer:
+        daemon.submit_held(HELD)
+        peer.submit_held(HELD)
+        for path, theirs in READ.items():
             size = len(daemon.get(path))
             ours = Load(daemon.url + path, daemon.pid, seconds)
             say(f"gflow {path}", ours)
             with bare(size) as (url, pid):
                 floor = Load(url, pid, seconds)
             say(f"FLOOR {size} bytes", f"{floor}  gflow/FLOOR {ours.rate / floor.rate:.2f}")
-    with runqd() as peer:
-        if peer is None:
-            return
-        for _ in range(100):
-            output(peer.held(), peer.environment)
-        for path in ("/health", "/jobs/1", "/jobs?limit=20"):
-            say(f"runqd {path}", Load(f"http://localhost:{RUNQD_PORT}{path}", peer.pid, seconds))
+            peer.beside(ours, theirs, seconds)
 
 
 def submissions(seconds):
     for name, count in (("one by one", 1), ("in batches of 100", 100)):
-        with gflow() as daemon:
+        with gflow() as daemon, Peer() as peer:
             load = Load(daemon.url + "/api/v1/jobs", daemon.pid, seconds, json.dumps({"items": [JOB] * count}))
             say(f"gflow {name}", f"{load}  {load.rate * count:,.0f} jobs/s")
-    with runqd() as peer:
-        if peer is None:
-            return
-        job = {"command": "true", "gpus": 0, "run_dir": "/", "submitted_by": "daemon", "state": "Hold"}
-        load = Load(f"http://localhost:{RUNQD_PORT}/jobs", peer.pid, seconds, json.dumps(job))
-        say("runqd one by one", f"{load}  {load.rate:,.0f} jobs/s")
+            path, body = ("/jobs", peer.held_job()) if count == 1 else ("/jobs/batch", [peer.held_job()] * count)
+            peer.beside(load, path, seconds, json.dumps(body))
 
 
 def listing(seconds):
@@ -248,7 +251,10 @@ def hand_over(seconds, rounds=1000):
 
 
 def idle(seconds):
-    count = min(10_000, FILES // 2 - 200)  # gflowd lets connections have half of its descriptors
+    # Of the descriptors of gflowd 128 are for jobs and the store, and a quarter of the rest for logs; others connect, too.
+    count = min(IDLE, (FILES - 128) * 3 // 4 - 200)
+    if count < IDLE:
+        say("as many as go", f"the limit of descriptors here is {FILES:,} (ulimit -Hn)")
     with gflow() as daemon:
         path = "/api/v1/gpu/status"
         alone, before = Load(daemon.url + path, daemon.pid, seconds, connections=1), daemon.memory()
@@ -264,6 +270,8 @@ def idle(seconds):
         say("alone", f"p50 {alone.median:.3f} ms  {before:.0f} MiB")
         say(f"beside {count:,} that say nothing", f"p50 {crowded.median:.3f} ms  {after:.0f} MiB  p50/alone {crowded.median / alone.median:.2f}")
 
+
+IDLE = 10_000
 
 # Listens COUNT times to the events of the server at PORT, submits ROUNDS jobs one after another, and prints how long after its
 # submission began each listener had read of each job, in ms.
@@ -322,22 +330,62 @@ def events(_seconds, rounds=100):
         say(f"{count} listening", f"p50 {statistics.median(times):.2f} ms  p99 {p99:.2f} ms  {used:.2f} ms of gflowd an event")
 
 
-RUNQD_PORT = 59000
+class Peer:
+    """runqd at its port, or why there is none: that is said in each of its rows."""
 
+    URL = "http://localhost:59000"
 
-@contextmanager
-def runqd():
-    if Runqd.missing:
-        say("runqd", Runqd.missing)
-        yield None
-        return
-    with tempfile.TemporaryDirectory(prefix="gflow-runqd-") as root:
-        peer = Runqd(Path(root))
-        peer.pid = next(int(pid.name) for pid in Path("/proc").iterdir() if pid.name.isdigit() and peer.is_daemon(pid.name))
+    def __init__(self):
+        self.missing = Runqd.missing or self._is_taken()
+        self._root = None
+
+    def _is_taken(self):
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", 59000)) == 0:
+                return "another program listens at port 59000"
+        return None
+
+    def __enter__(self):
+        if not self.missing:
+            self._root = tempfile.TemporaryDirectory(prefix="gflow-runqd-")
+            try:
+                self._runqd = Runqd(Path(self._root.name))
+                self.pid = next(int(pid.name) for pid in Path("/proc").iterdir() if pid.name.isdigit() and self._runqd.is_daemon(pid.name))
+            except (RuntimeError, OSError, StopIteration) as error:
+                self.missing = f"it did not start: {error!r}"
+        return self
+
+    def __exit__(self, *_):
+        if self._root is not None:
+            if not self.missing:
+                self._runqd.close()
+            self._root.cleanup()
+
+    def held_job(self):
+        """Waits until tomorrow: a job that is submitted on hold runs."""
+        tomorrow = {"secs_since_epoch": int(time.time()) + 86_400, "nanos_since_epoch": 0}
+        return {"command": "true", "gpus": 0, "run_dir": "/", "submitted_by": "daemon", "scheduled_at": tomorrow}
+
+    def submit_held(self, count):
+        if self.missing:
+            return
+        jobs = json.dumps([self.held_job()] * count)
+        command = ["curl", "-sf", "-H", "Content-Type: application/json", "-d", "@-", self.URL + "/jobs/batch"]
+        done = subprocess.run(command, input=jobs, text=True, capture_output=True, check=False)
+        if done.returncode != 0 or len(json.loads(done.stdout)) != count:
+            self.missing = f"it does not take {count} jobs: curl ended with {done.returncode}: {done.stdout[:200]}"
+
+    def beside(self, ours, path, seconds, body=None):
+        """Its row, with how many times as much gflow did."""
+        name = f"runqd {path or ''}"
+        if self.missing or path is None:
+            return say(name, self.missing or "has no such route")
         try:
-            yield peer
-        finally:
-            peer.close()
+            load = Load(self.URL + path, self.pid, seconds, body)
+        except (Refused, subprocess.CalledProcessError) as error:
+            return say(name, f"not measured: {str(error).splitlines()[0]}")
+        # Of medians and answers alike: by how much gflow is the faster.
+        say(name, f"{load}  gflow/runqd {ours.rate / load.rate:.1f}  p50 runqd/gflow {load.median / ours.median:.1f}")
 
 
 ROWS = {"reads": reads, "submissions": submissions, "listing": listing, "hand-over": hand_over, "idle": idle,
