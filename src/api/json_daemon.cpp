@@ -4,6 +4,7 @@
 #include "api/json_reader.h"
 #include "api/json_writer.h"
 #include "api/schema_writer.h"
+#include "base/translate.h"
 
 namespace gflow::api {
 
@@ -38,6 +39,11 @@ void fields(Io& io, T& daemon) {
   io.field("enforcement_gpu_memory", daemon.enforcement_gpu_memory);
   io.field("enforcement_gpu_compute", daemon.enforcement_gpu_compute);
   io.field("warnings", daemon.warnings);
+}
+
+std::string mode_text(const DaemonView& daemon) {
+  if (daemon.mode == "system") return tr("system");
+  return daemon.mode == "user" ? tr("user") : daemon.mode;
 }
 
 void describe_daemon(Schemas& schemas) {

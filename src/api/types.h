@@ -172,6 +172,9 @@ struct DaemonView {
   std::chrono::seconds up_time{0};    ///< by the time that passed, whatever the clock says
 };
 
+/// "user" or "system", for people.
+[[nodiscard]] std::string mode_text(const DaemonView& daemon);
+
 /// The body of POST /api/v1/jobs. Identity comes from the socket, not from here.
 struct SubmitRequest {
   struct Item {

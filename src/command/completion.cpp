@@ -22,7 +22,8 @@ void keep_matching(Completion& completion, std::string_view typed) {
 std::vector<Candidate> status_candidates() {
   std::vector<Candidate> all;
   for (const StatusInfo& info : kStatuses) {
-    all.push_back({std::string(info.name), fmt::format("{}, {}", info.code, info.legend)});
+    all.push_back(
+        {std::string(info.name), fmt::format("{}{}{}", info.code, tr(", "), tr(info.legend))});
   }
   return all;
 }

@@ -138,14 +138,8 @@ struct TextVisitor {
   std::string operator()(const blocker::Gpus& b) const {
     const std::string others = unusable_text(b.unusable);
     const bool partly = b.available > 0 && b.available < b.need;
-    const std::string kind = b.kind.empty() ? "" : b.kind + " ";
     if (partly) {
-      const std::string shortage = tr_count(count(b.need),
-                                            "Need {0} {2}GPU, only {1} available",
-                                            "Need {0} {2}GPUs, only {1} available",
-                                            b.need,
-                                            b.available,
-                                            kind);
+      const std::string shortage = gpu_shortage_text(b.need, b.available, b.kind);
       return tr_format("Resources: {}", shortage + on_node(b.node)) + others;
     }
     if (others.empty()) return tr("Resources");
@@ -270,6 +264,21 @@ struct TextVisitor {
 std::string_view blocker_code(const Blocker& blocker) { return std::visit(CodeVisitor{}, blocker); }
 
 std::string blocker_text(const Blocker& blocker) { return std::visit(TextVisitor{}, blocker); }
+
+std::string gpu_shortage_text(std::int64_t need, std::int64_t available, const std::string& kind) {
+  const auto number = static_cast<std::uint64_t>(std::max<std::int64_t>(need, 0));
+  const std::string sort = kind.empty() ? "" : kind + " ";
+  if (available > 0) {
+    return tr_count(number,
+                    "Need {0} {2}GPU, only {1} available",
+                    "Need {0} {2}GPUs, only {1} available",
+                    need,
+                    available,
+                    sort);
+  }
+  return tr_format("{}, none available",
+                   tr_count(number, "Need {} {}GPU", "Need {} {}GPUs", need, sort));
+}
 
 std::string reason_text(const std::vector<Blocker>& blockers) {
   return blockers.empty() ? "" : blocker_text(blockers.front());

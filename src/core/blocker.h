@@ -240,6 +240,10 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlo
 /// available", "Resources" where nothing at all is available, "Dependency: 3,5", "Priority",
 /// "JobHeldUser".
 [[nodiscard]] std::string blocker_text(const Blocker& blocker);
+/// "Need 4 GPUs, only 1 available", "Need 4 V100 GPUs, none available".
+[[nodiscard]] std::string gpu_shortage_text(std::int64_t need,
+                                            std::int64_t available,
+                                            const std::string& kind = {});
 /// The same for a whole list: the first blocker is the one to name. "" for none.
 [[nodiscard]] std::string reason_text(const std::vector<Blocker>& blockers);
 /// As users other than the job's owner may read it.

@@ -244,7 +244,7 @@ std::string outcome_text(const Outcome& outcome) {
   if (const std::string both = with_detail(outcome); !both.empty()) {
     return printable(kept_text(both));
   }
-  return fmt::format("{}: {}", sentence, printable(kept_text(message)));
+  return tr_format("{}: {}", sentence, printable(kept_text(message)));
 }
 
 Outcome public_part(Outcome outcome) {

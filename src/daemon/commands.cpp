@@ -449,7 +449,7 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
         "{} on hold\n",
         daemon->pid,
         daemon->version,
-        daemon->mode,
+        api::mode_text(*daemon),
         duration_text(daemon->up_time),
         daemon->socket,
         daemon->api_url.empty() ? tr("on the socket only") : daemon->api_url,

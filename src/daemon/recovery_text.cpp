@@ -44,7 +44,7 @@ std::vector<std::uint64_t> numbers_of(const std::vector<JobId>& ids) {
 
 void line(std::string& out, std::string_view what, const std::vector<JobId>& ids) {
   if (ids.empty()) return;
-  out += fmt::format("{}: {}\n", tr(what), ids_text(ranges_of(ids)));
+  out += tr_format("{}: {}", tr(what), ids_text(ranges_of(ids))) + '\n';
 }
 
 }  // namespace

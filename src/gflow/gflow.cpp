@@ -100,7 +100,7 @@ Command gflow_command() {
                    {"gbatch --gpus 1 python train.py", tr("submit a job")},
                    {"gqueue", tr("list the queue")},
                    {"gflow doctor", tr("check what is missing on this machine")}},
-      .notes = {{"Completion",
+      .notes = {{tr("Completion"),
                  tr("'gflow completion bash|zsh|fish' prints the completion script for a shell; so "
                     "does 'completion' of every other command.")}},
       .run = run_help,

@@ -155,18 +155,6 @@ void hide_names(api::JobView& view) {
   view.pid = 0;
 }
 
-/// In a listing all of that stands beside it, and only what is partly there is told.
-std::string shortage_of(const blocker::Gpus& shortage) {
-  const std::string kind = shortage.kind.empty() ? "" : shortage.kind + " ";
-  const int available = std::max(shortage.available, 0);
-  return tr_count(static_cast<std::uint64_t>(shortage.need),
-                  "needs {} {}GPU, {} available",
-                  "needs {} {}GPUs, {} available",
-                  shortage.need,
-                  kind,
-                  available);
-}
-
 }  // namespace
 
 std::vector<Blocker> blockers_for(const Principal& caller, const Service& service, const Job& job) {
@@ -200,7 +188,9 @@ std::string why_text(const std::vector<Blocker>& blockers) {
   std::vector<std::string> sentences;
   for (const Blocker& blocker : blockers) {
     const auto* gpus = std::get_if<blocker::Gpus>(&blocker);
-    sentences.push_back(gpus == nullptr ? blocker_text(public_part(blocker)) : shortage_of(*gpus));
+    sentences.push_back(gpus == nullptr
+                            ? blocker_text(public_part(blocker))
+                            : gpu_shortage_text(gpus->need, gpus->available, gpus->kind));
   }
   return join(sentences, "; ");
 }

@@ -140,7 +140,7 @@ def test_what_keeps_a_suspended_job_is_told_and_a_drain_does_not(bare):
         "\n"
         "Blocked by:\n"
         "   1.  Resources\n"
-        "       needs room on 2 GPUs, 0 available\n"
+        "       Need 2 GPUs, none available\n"
         f"       job {second} of root has GPU 0,1, has no time limit\n"
     )
     ahead.open()

@@ -114,9 +114,10 @@ def test_dry_run_names_up_to_three_sets_of_gpus(machine):
     places = re.findall(r"^(?:       |   or  )GPU (\d,\d,\d)$", out, re.M)
     assert out.count("\n   or  GPU ") == 2, out
     links = [int(percent) for percent in re.findall(r"links (\d+) of 100: ring of", out)]
-    assert len(set(places)) == len(links) == 3, out
-    assert links[0] == 100 and links == sorted(links, reverse=True), out
-    assert out.count("5 of 8 GPUs stay free") == 3
+    assert len(set(places)) == 3, out
+    # Two of them differ in nothing that is told: these words come once.
+    assert links == [100, 100] and out.count("5 of 8 GPUs stay free") == 2, out
+    assert out.count("\n       equally good\n") == 1, out
     taken = machine.ok("gbatch", "--dry-run", "--gpus", "8", "true")
     assert len(re.findall(r"^ .* GPU \d,", taken, re.M)) == 1 and "   or  " not in taken, taken
 

@@ -205,7 +205,7 @@ def test_an_exception_gives_them_back_and_comes_through(client):
 def test_they_are_waited_for(client):
     holder = client.gpus(2)
     holder.acquire()
-    with pytest.raises(gflow.WaitTimeout, match="no GPUs: needs 1 GPU, 0 available"), client.gpus(1, timeout=0.05):
+    with pytest.raises(gflow.WaitTimeout, match="no GPUs: Need 1 GPU, none available"), client.gpus(1, timeout=0.05):
         pass
     assert len(client.allocations()) == 1  # who gave up does not stand in the queue
     given = []

@@ -90,7 +90,7 @@ def test_allocating_and_cleaning_up(resources, client, monkeypatch, caplog):
     node = resources.allocate_gpu_resources(TrainingGPUConfig(gpu_count=2, gpu_type="A100", memory_gb=80.0))
     assert node == socket.gethostname() and os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
     assert resources.allocate_gpu_resources(TrainingGPUConfig(gpu_type="A100")) is None
-    assert "GPU资源不足: needs 1 A100 GPU, 0 available" in caplog.text
+    assert "GPU资源不足: Need 1 A100 GPU, none available" in caplog.text
     assert resources.allocate_gpu_resources(TrainingGPUConfig(gpu_count=9)) is None
     assert [(one.gpu_type, one.available_gpus, one.memory_per_gpu) for one in resources.get_available_gpu_nodes()] == [
         ("V100", 2, 32.0)]

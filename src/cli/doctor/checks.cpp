@@ -87,7 +87,7 @@ Check check_daemon(const Result<api::DaemonView>& daemon, std::string_view versi
   const std::string text = tr_format("{} answers, version {}, {} mode, pid {}, devices '{}'",
                                      printable(daemon->socket),
                                      printable(daemon->version),
-                                     printable(daemon->mode),
+                                     api::mode_text(*daemon),
                                      daemon->pid,
                                      printable(daemon->devices));
   if (daemon->version == version) return {tr_later("daemon"), Level::Ok, text, ""};

@@ -158,7 +158,7 @@ class GpuRows {
       all.push_back(std::move(text));
     }
     if (view.other_jobs > 0) all.push_back(other_jobs_text(view.other_jobs));
-    return join(all, ", ");
+    return join(all, tr(", "));
   }
 
   /// Of several jobs each is there, whatever room there is.
@@ -183,7 +183,7 @@ class GpuRows {
                                : tr("a process")) +
                           (process.job ? tr_format(" of job {}", process.job->value) : ""));
     }
-    return join(processes, ", ");
+    return join(processes, tr(", "));
   }
 
   /// Of one with a limit. It has stood still, or the clock was set, for what is missing of its run
@@ -238,7 +238,7 @@ std::string counts_line(const std::vector<const api::DeviceView*>& gpus, std::si
     if (count > 0) words.push_back(fmt::format("{} {}", count, tr(kGpuStates.at(i).word)));
   }
   const std::string gpus_text = tr_count(gpus.size(), "{} GPU", "{} GPUs", gpus.size());
-  const std::string counts = ": " + join(words, tr(", "));
+  const std::string counts = tr(": ") + join(words, tr(", "));
   const std::string model = fmt::format(" ({})", printable(gpus.front()->device.model));
   const std::size_t width = display_width(gpus_text + model + counts);
   const bool say_model =

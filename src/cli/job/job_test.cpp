@@ -197,7 +197,7 @@ TEST(Why, ShowsNumbersWhereTheTextHasNone) {
             "\n"
             "Blocked by:\n"
             "   1.  Resources\n"
-            "       needs room on 4 GPUs, 0 available\n");
+            "       Need 4 GPUs, none available\n");
 }
 
 TEST(Why, KnowsHeldAndLaterJobs) {

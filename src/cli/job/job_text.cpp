@@ -95,7 +95,7 @@ std::string gpu_memory_text(const api::JobView& job) {
     if (use.is_over()) text += tr(", more than requested");
     parts.push_back(std::move(text));
   }
-  return join(parts, "; ");
+  return join(parts, tr("; "));
 }
 
 /// "GPU 0,1 and CPU 8-15"; "" for a job that holds neither by number.
@@ -115,9 +115,10 @@ std::string place_text(const api::JobView& job) {
   std::vector<std::string> lines;
   for (const Allocation& part : parts) {
     const std::string devices = devices_text(part.gpus, part.cpus);
-    lines.push_back(devices.empty() ? printable(part.node) : printable(part.node) + ": " + devices);
+    lines.push_back(devices.empty() ? printable(part.node)
+                                    : tr_format("{}: {}", printable(part.node), devices));
   }
-  return join(lines, "; ");
+  return join(lines, tr("; "));
 }
 
 void add_request(Facts& facts, const api::JobView& job) {
@@ -153,7 +154,7 @@ std::string gpu_share_text(const api::JobView& job, const api::DaemonView& daemo
     std::string text =
         tr("not enforced: what a job asked for is reserved, and one over its GPU memory is shown");
     if (job.spec.allocation || !is_none) return text;
-    return text + " (" + tr(printable(daemon.enforcement_gpu_memory)) + ")";
+    return tr_format("{} ({})", text, tr(printable(daemon.enforcement_gpu_memory)));
   }
   // Who takes turns has all of its time.
   const bool has_part = job.spec.request.mode == GpuMode::Fraction;

@@ -120,11 +120,7 @@ std::string blocked_by_text(const std::vector<api::BlockerView>& blockers,
     out += fmt::format("  {:>2}.  {}\n", i + 1, headline(blocker, clocks));
     const bool has_numbers = blocker.text != blocker.code && blocker.text != tr(blocker.code);
     if (blocker.kind == BlockerKind::Gpus && blocker.need && blocker.available && !has_numbers) {
-      out += tr_count(static_cast<std::size_t>(*blocker.need),
-                      "       needs room on {} GPU, {} available\n",
-                      "       needs room on {} GPUs, {} available\n",
-                      *blocker.need,
-                      *blocker.available);
+      out += fmt::format("       {}\n", gpu_shortage_text(*blocker.need, *blocker.available));
     }
     out += details(blocker, clocks, names);
   }
@@ -136,8 +132,7 @@ std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
   if (!start || start->by == api::StartBy::BeginTime) return "";
   const std::string at = moment(start->at, clocks);
   if (start->by == api::StartBy::RunTimes) {
-    return tr_format("\nExpected start: {}, from the run times of jobs similar to those running.\n",
-                     at);
+    return tr_format("\nExpected start: {}, estimated from the run times of similar jobs.\n", at);
   }
   return tr_format("\nExpected start: {}, from the time limits of the running jobs.\n", at);
 }

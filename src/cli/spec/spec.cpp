@@ -26,8 +26,9 @@ Result<int> run_spec(const Invocation& invocation, Context& context) {
   const auto gpus = read_gpu_request(text, config.resources);
   if (!gpus) {
     const GpuRequestMistake& mistake = gpus.error();
-    context.error({Code::Usage,
-                   mistake.instead.empty() ? mistake.what : mistake.what + "; " + mistake.instead});
+    context.error(
+        {Code::Usage,
+         mistake.instead.empty() ? mistake.what : mistake.what + tr("; ") + mistake.instead});
     context.err << marked_text(text, mistake);
     return exit_code(Code::Usage);
   }

@@ -46,7 +46,7 @@ std::string models_line(const Request& request, const GpuConfig& config) {
     }
     if (const auto memory = memory_spec(config, model)) facts.push_back(memory_text(*memory));
     if (!catalogue::is_known(model)) facts.emplace_back(tr("not a model gflow knows"));
-    all.push_back(facts.empty() ? model : fmt::format("{} ({})", model, join(facts, ", ")));
+    all.push_back(facts.empty() ? model : tr_format("{} ({})", model, join(facts, tr(", "))));
   }
   return all.empty() ? tr("any") : join(all, tr(" or "));
 }
@@ -72,7 +72,7 @@ std::string spec_text(const api::GpuSpecView& view,
                       const Painter& paint,
                       std::size_t columns) {
   const Request& request = view.request;
-  const std::string title = fmt::format("{}: {}", printable(view.text), view.words);
+  const std::string title = tr_format("{}: {}", printable(view.text), view.words);
   std::string out = fit_lines(paint(Style::Bold, title) + '\n', columns);
   const auto line = [&out, columns](std::string_view name, std::string_view value) {
     out += labelled(fmt::format("  {:<11}  ", name), value, columns);

@@ -28,7 +28,7 @@ Result<void> read_model(const std::string& text, const GpuResources& resources, 
                 tr_format("--gpu-model '{}': {}{}{}",
                           printable(text),
                           mistake.what,
-                          mistake.instead.empty() ? "" : "; ",
+                          mistake.instead.empty() ? "" : tr("; "),
                           mistake.instead));
   }
   request.vendor = kind->vendor;

@@ -46,7 +46,7 @@ std::string place(const Candidate& candidate, const api::PlacementView& view) {
   const bool only_node = view.ranked.size() == 1 && view.nodes == 1 && !gpus.empty();
   if (only_node) return gpus;
   const std::string node = tr_format("node {}", printable(candidate.node.node));
-  return gpus.empty() ? node : node + ", " + gpus;
+  return gpus.empty() ? node : node + tr(", ") + gpus;
 }
 
 /// "links 92 of 100: ring of 44 GB/s, the best of the free GPUs".
@@ -118,29 +118,68 @@ std::string below(const std::string& sentence, std::size_t columns) {
   return out;
 }
 
+/// What a job could have instead, told in the same words: each is named, and these come once.
+struct Alternatives {
+  std::vector<std::string> places;
+  std::string words;
+};
+
+/// What is said of a place, but for the terms of its score.
+std::string words_of(const Candidate& candidate,
+                     const api::MachineView& machine,
+                     const DryRun& asked) {
+  return below(why_these(candidate.set), asked.columns) +
+         below(left_free(candidate, machine), asked.columns);
+}
+
+/// Of one that is told in the words of the first, how it stands to that.
+std::string beside_first(const Candidate& candidate, const Candidate& first) {
+  return candidate.node.score == first.node.score
+             ? tr("equally good")
+             : tr("the same, but ranked lower by the policy: -v shows the scores");
+}
+
+std::string alternatives_text(const std::vector<Alternatives>& all) {
+  std::string out;
+  for (const Alternatives& one : all) {
+    out += fmt::format("   {}  {}\n{}", tr("or"), join(one.places, tr(" or ")), one.words);
+  }
+  return out;
+}
+
 /// Where one job would go, then what it could have instead, below "or". Of a job for several nodes
 /// the first so many are its places together.
 std::string candidates_text(const api::PlacementView& view,
                             const api::MachineView& machine,
                             const DryRun& asked) {
   std::string out;
-  std::size_t number = 0;
-  for (const Candidate& candidate : candidates(view, asked.terms)) {
-    const bool instead = ++number > static_cast<std::size_t>(view.nodes);
-    out += fmt::format("   {}  {}\n", instead ? tr("or") : "  ", place(candidate, view));
-    out += below(why_these(candidate.set), asked.columns);
-    out += below(left_free(candidate, machine), asked.columns);
-    const bool all = asked.terms == Terms::Shown && &candidate.set == &candidate.node.best;
-    if (all) out += terms_text(candidate.node);
+  std::vector<Alternatives> instead;
+  const std::vector<Candidate> all = candidates(view, asked.terms);
+  for (const Candidate& candidate : all) {
+    const auto number = static_cast<std::size_t>(&candidate - all.data()) + 1;
+    const bool is_instead = number > static_cast<std::size_t>(view.nodes);
+    std::string words = words_of(candidate, machine, asked);
+    if (is_instead && words == words_of(all.front(), machine, asked)) {
+      words = below(beside_first(candidate, all.front()), asked.columns);
+    }
+    const bool has_terms = asked.terms == Terms::Shown && &candidate.set == &candidate.node.best;
+    if (has_terms) words += terms_text(candidate.node);
+    if (!is_instead) {
+      out += fmt::format("       {}\n{}", place(candidate, view), words);
+    } else if (!instead.empty() && instead.back().words == words) {
+      instead.back().places.push_back(place(candidate, view));
+    } else {
+      instead.push_back({{place(candidate, view)}, std::move(words)});
+    }
   }
-  return out;
+  return out + alternatives_text(instead);
 }
 
 std::string place(const api::StartPlace& one, const api::MachineView& machine) {
   const std::string gpus = one.gpus.empty() ? "" : fmt::format("GPU {}", fmt::join(one.gpus, ","));
   if (machine.nodes.size() == 1 && !gpus.empty()) return gpus;
   const std::string node = tr_format("node {}", printable(one.node));
-  return gpus.empty() ? node : node + ", " + gpus;
+  return gpus.empty() ? node : node + tr(", ") + gpus;
 }
 
 bool starts_at_once(const api::PlacementView& view, const api::MachineView& machine) {
@@ -160,7 +199,7 @@ std::string starts_text(const api::PlacementView& view,
   for (std::size_t i = 0; i < std::min(count, kMaxLines); ++i) {
     std::vector<std::string> places;
     for (const api::StartPlace& one : view.starts[i].places) places.push_back(place(one, machine));
-    out += fmt::format("  [{}] {}\n", i + 1, join(places, "; "));
+    out += fmt::format("  [{}] {}\n", i + 1, join(places, tr("; ")));
   }
   if (count > kMaxLines) out += tr_format("  ... {} more\n", count - kMaxLines);
   if (view.limit) out += tr_format("The others would wait: {}.\n", printable(view.limit->text));
