@@ -6,6 +6,7 @@ namespace gflow::api {
 void describe_documents(Schemas& schemas) {
   for (const auto describe : {describe_jobs,
                               describe_explanation,
+                              describe_queue,
                               describe_submissions,
                               describe_requests,
                               describe_machine,

@@ -2,38 +2,15 @@
 #include "api/documents.h"
 #include "api/explanation.h"
 #include "api/job_fields.h"
+#include "api/start_fields.h"
 
 namespace gflow::api {
-
-template <>
-inline constexpr std::array<StartBy, 3> kValues<StartBy> = {
-    StartBy::TimeLimits, StartBy::BeginTime, StartBy::RunTimes};
-
-[[nodiscard]] constexpr std::string_view json_name(StartBy by) {
-  switch (by) {
-    case StartBy::TimeLimits:
-      return "time_limits";
-    case StartBy::BeginTime:
-      return "begin_time";
-    case StartBy::RunTimes:
-      break;
-  }
-  return "run_times";
-}
 
 namespace {
 
 constexpr std::array<std::string_view, 3> kActions = {"update", "release", "resume"};
 
 }  // namespace
-
-template <>
-inline constexpr std::string_view kSchemaName<ExpectedStart> = "ExpectedStart";
-template <class Io, Like<ExpectedStart> T>
-void fields(Io& io, T& start) {
-  io.required("at", start.at);
-  io.field("by", start.by);
-}
 
 template <>
 inline constexpr std::string_view kSchemaName<Suggestion> = "Suggestion";

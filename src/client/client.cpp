@@ -211,6 +211,11 @@ Result<api::Explanation> Client::explain(JobId id) {
   return api::read_explanation(GF_TRY(core_->call({"GET", target, {}, {}})));
 }
 
+Result<api::QueueView> Client::queue(std::size_t most) {
+  const std::string target = fmt::format("/api/v1/queue?limit={}", most);
+  return api::read_queue(GF_TRY(core_->call({"GET", target, {}, {}})));
+}
+
 Result<JobId> Client::newest(std::uint64_t back) {
   const std::string target = fmt::format("/api/v1/jobs/newest?back={}", back);
   const std::string body = GF_TRY(core_->call({"GET", target, {}, {}}));

@@ -13,6 +13,7 @@
 #include "api/explanation.h"
 #include "api/json.h"
 #include "api/placement_view.h"
+#include "api/queue.h"
 #include "api/snapshot.h"
 #include "api/statistics.h"
 #include "api/token.h"
@@ -81,6 +82,8 @@ class Client {
   [[nodiscard]] Result<api::JobView> job(JobId id);
   /// GET /api/v1/jobs/{id}/explain: why it waits, and what would start it sooner.
   [[nodiscard]] Result<api::Explanation> explain(JobId id);
+  /// GET /api/v1/queue: the first jobs of the queue, in its order, and when they should start.
+  [[nodiscard]] Result<api::QueueView> queue(std::size_t most);
   /// "@" or "@~N" of the caller: GET /api/v1/jobs/newest?back=N.
   [[nodiscard]] Result<JobId> newest(std::uint64_t back);
   /// What the job wrote from that byte on, and with `follow` what it writes until it has ended,

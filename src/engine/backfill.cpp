@@ -325,7 +325,7 @@ void Places::block(Index& index, JobId job) {
 }
 
 bool Places::could_keep_one_more(const Index& index) const {
-  return against_all_ < (index.policy.order.order == Order::Submission ? 1 : kMaxAgainstAll);
+  return against_all_ < max_against_all(index.policy);
 }
 
 /// A job that waited not long yet keeps its place only if limits prove when it will start, and it

@@ -106,6 +106,9 @@ class Places {
   static constexpr std::size_t kMaxOutranking = 8;
   /// How many are kept against all. In the order of submission it is one.
   static constexpr int kMaxAgainstAll = 4;
+  [[nodiscard]] static int max_against_all(const Policy& policy) {
+    return policy.order.order == Order::Submission ? 1 : kMaxAgainstAll;
+  }
 
   /// This job does not fit. To be told in the order of the queue.
   void block(Index& index, JobId job);

@@ -239,6 +239,8 @@ struct Index {
   [[nodiscard]] Passer passer_of(const Job& job);
   /// Asks again for what a line keeps of what is known, if that has changed.
   void expect(Line& line) const;
+  /// Whether enough jobs like that ran to tell how long they do.
+  [[nodiscard]] bool knows_like(const Signature& signature) const;
   /// How long a job runs: by what is known of its like, and at most by its limit.
   [[nodiscard]] std::chrono::seconds expected_run(const Contender& contender) const;
   /// When an active job is gone: at the latest by its limit, else by what is known of its like.

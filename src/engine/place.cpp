@@ -102,11 +102,15 @@ void Index::expect(Line& line) const {
   line.run_time = expected_run(contender);
 }
 
+bool Index::knows_like(const Signature& signature) const {
+  constexpr std::int64_t kEnough = 3;
+  return history.jobs_like(signature) >= kEnough;
+}
+
 /// For ever, if nothing is known and nothing promised.
 seconds Index::expected_run(const Contender& contender) const {
-  constexpr std::int64_t kEnough = 3;
   const seconds most = contender.limit.value_or(std::chrono::years(100));
-  if (history.jobs_like(contender.signature) < kEnough) return most;
+  if (!knows_like(contender.signature)) return most;
   return std::min(history.run_time(contender.signature), most);
 }
 

@@ -60,6 +60,14 @@ struct ExpectedStart {
   friend bool operator==(const ExpectedStart&, const ExpectedStart&) = default;
 };
 
+/// A job that waits, and by what is known now when it starts; nothing where that is not known.
+struct Expected {
+  JobId job;
+  std::optional<WallTime> start;
+
+  friend bool operator==(const Expected&, const Expected&) = default;
+};
+
 /// A node the engine was told of.
 struct NodeRecord {
   Machine machine;
@@ -205,6 +213,10 @@ class State {
   /// When the job whose place is kept against all behind it should start; empty for any other, and
   /// where nothing says when.
   [[nodiscard]] std::optional<ExpectedStart> expected_start(JobId id, Now now) const;
+  /// The jobs that may start as soon as there is room, at most so many, in the order in which they
+  /// are considered. Their starts are estimated for who asks, as forecast.h tells, and decide
+  /// nothing.
+  [[nodiscard]] std::vector<Expected> forecast(std::size_t most, Now now) const;
   /// All that wait, each counted once: under its hold, begin time, pause, dependencies or group if
   /// any of these keeps it from the queue, else under a limit of its user, else under what the
   /// nodes lack for it or those ahead of it. Costs what there are requests of, not jobs.

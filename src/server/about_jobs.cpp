@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/queue.h"
 #include "base/translate.h"
 #include "core/job_description.h"
 #include "server/about.h"
@@ -177,6 +178,19 @@ constexpr api::Operation kExplainJob = shows_one({
     .answers = {{{200, "Explanation"}}},
 });
 
+constexpr api::Operation kShowQueue = {
+    .id = "show_queue",
+    .tag = "jobs",
+    .summary = tr_later("The queue in its order, and when its jobs should start"),
+    .description = tr_later(
+        "Jobs that may start as soon as there is room, in the order in which they are considered; "
+        "not those that are held, or wait for a time, another job or a limit. expected_start is an "
+        "estimate from time limits and from how long jobs alike ran, and null where these do not "
+        "tell."),
+    .is_shared = true,
+    .answers = {{{200, "Queue"}}},
+};
+
 constexpr api::Operation kShowNewestJob = shows_one({
     .id = "show_newest_job",
     .tag = "jobs",
@@ -233,6 +247,19 @@ QueryTable<server::CancelQuery> query_table<server::CancelQuery>() {
            .help = tr_later("told to end with this one, if it is not 0, in place of SIGTERM"),
            .range = kSignalRange,
            .example = "0"}),
+  });
+  return {kRows};
+}
+
+template <>
+QueryTable<server::QueueQuery> query_table<server::QueueQuery>() {
+  using Query = server::QueueQuery;
+  static constexpr Range kJobs = {1, static_cast<std::int64_t>(kMaxForecast)};
+  static constexpr auto kRows = std::to_array<QueryRow<Query>>({
+      parameter<&Query::most>({.name = "limit",
+                               .help = tr_later("jobs from the head of the queue"),
+                               .range = kJobs,
+                               .example = "20"}),
   });
   return {kRows};
 }

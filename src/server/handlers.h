@@ -33,6 +33,8 @@ void show_job(Exchange exchange);
 void show_newest_job(Exchange exchange, NewestQuery query);
 // explain.cpp
 void explain_job(Exchange exchange);
+// queue.cpp
+void show_queue(Exchange exchange, QueueQuery query);
 // job_log.cpp
 void show_job_log(Exchange exchange, LogQuery query);
 // machine.cpp

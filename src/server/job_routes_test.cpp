@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/explanation.h"
+#include "api/queue.h"
 #include "server/fake_desk.h"
 
 namespace gflow::server {
@@ -111,6 +112,31 @@ TEST(Explain, KnowsThePriorityOfTheJobAhead) {
   };
   EXPECT_EQ(raises(kOperator), 11);
   EXPECT_EQ(raises(kAlice), 0) << "users may not go over 10 here";
+}
+
+/// The service has one machine of two GPUs: what is behind the first has its turn, too.
+TEST(Queue, HasItsOrderAndWhenItsJobsShouldStart) {
+  FakeDesk desk;
+  const auto queue = [&desk](const std::string& query = {}) {
+    return desk.read(desk.ask(kBob, "GET", "/api/v1/queue", {}, query), api::read_queue);
+  };
+  EXPECT_TRUE(queue().jobs.empty());
+  const JobId runs =
+      desk.submit(kAlice, R"("request":{"gpus":2},"time_limit_seconds":3600,"grace_seconds":0)");
+  const JobId first = desk.submit(kAlice, R"("request":{"gpus":2},"time_limit_seconds":600)");
+  const JobId second = desk.submit(kBob, R"("request":{"gpus":2},"time_limit_seconds":600)");
+  (void)desk.submit(kBob, R"("request":{"gpus":1},"hold":true)");
+  const WallTime start = desk.show(kAlice, runs).started.value() + std::chrono::hours(1);
+  const auto at = [](WallTime time) { return api::ExpectedStart{time, api::StartBy::RunTimes}; };
+  const api::QueueView both = queue();
+  ASSERT_EQ(both.jobs.size(), 2U) << "one that is held is not considered";
+  EXPECT_EQ(both.jobs[0].expected_start, at(start));
+  EXPECT_EQ(both.jobs[1].expected_start, at(start + std::chrono::minutes(10)));
+  EXPECT_EQ(both.jobs[0].id.value + both.jobs[1].id.value, first.value + second.value);
+  EXPECT_EQ(queue("limit=1").jobs, std::vector{both.jobs[0]});
+  EXPECT_EQ(desk.ask(kBob, "GET", "/api/v1/queue", {}, "limit=0").status, 400);
+  EXPECT_EQ(explain(desk, kAlice, both.jobs[1].id).expected_start, both.jobs[1].expected_start)
+      << "gjob why and gjob show know it, too";
 }
 
 TEST(Explain, OfOthersTellsNoSecret) {

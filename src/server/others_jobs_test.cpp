@@ -3,6 +3,7 @@
 // at every route.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "api/account.h"
 #include "api/event.h"
 #include "api/explanation.h"
+#include "api/queue.h"
 #include "api/snapshot.h"
 #include "server/fake_desk.h"
 #include "server/shown.h"
@@ -98,6 +100,21 @@ TEST(OthersJobs, AreShownWithoutNamesOrAsOnesThatDoNotExist) {
     EXPECT_EQ(hidden.body, absent.body);
   }
   EXPECT_EQ(queue.desk.show(none, queue.own).spec.name, "mine");
+}
+
+TEST(OthersJobs, AreInTheQueueOnlyForWhoKnowsOfThem) {
+  Queue queue;
+  const auto queued = [&queue](OthersJobs level) {
+    std::vector<JobId> ids;
+    const auto view = api::read_queue(queue.body(bob_at(level), "/api/v1/queue"));
+    EXPECT_TRUE(view);
+    for (const api::QueuedJob& job : view->jobs) ids.push_back(job.id);
+    std::ranges::sort(ids);
+    return ids;
+  };
+  EXPECT_EQ(queued(OthersJobs::All), (std::vector{queue.waits, queue.own}));
+  EXPECT_EQ(queued(OthersJobs::Usage), (std::vector{queue.waits, queue.own}));
+  EXPECT_EQ(queued(OthersJobs::None), std::vector{queue.own});
 }
 
 TEST(OthersJobs, NoProcessOfOneIsToldByItsNumber) {

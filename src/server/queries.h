@@ -24,6 +24,10 @@ struct NewestQuery {
   std::uint64_t back = 0;  ///< how many newer ones to pass over
 };
 
+struct QueueQuery {
+  std::size_t most = 100;
+};
+
 struct LogQuery {
   std::optional<std::uint64_t> tail;
   std::uint64_t from = 0;
@@ -98,6 +102,8 @@ template <>
 QueryTable<server::CancelQuery> query_table<server::CancelQuery>();
 template <>
 QueryTable<server::NewestQuery> query_table<server::NewestQuery>();
+template <>
+QueryTable<server::QueueQuery> query_table<server::QueueQuery>();
 template <>
 QueryTable<server::LogQuery> query_table<server::LogQuery>();
 template <>

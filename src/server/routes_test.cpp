@@ -44,6 +44,7 @@ constexpr Right kRights[] = {
     {"POST", "/api/v1/jobs/7/resume", Role::User},
     {"GET", "/api/v1/jobs/7/explain", Role::User},
     {"GET", "/api/v1/jobs/7/log", Role::User},
+    {"GET", "/api/v1/queue", Role::User},
     {"GET", "/api/v1/groups", Role::User},
     {"GET", "/api/v1/groups/sweep", Role::User},
     {"GET", "/api/v1/statistics", Role::User},

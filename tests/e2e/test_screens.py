@@ -57,6 +57,30 @@ def test_the_queue_fits(machine, columns):
     assert lines[-1] == "Why it waits: gjob why 2"
 
 
+def test_the_queue_stands_in_its_order_with_when_each_should_start(machine):
+    """Not by number: who waits stands as it is considered; behind the first one it is told when, too, where limits say so."""
+    machine.config("[scheduler]\norder = \"submission\"\n")
+    machine.ok("gflowd", "reload")
+    machine.submit("--gpus", 2, "--time", "1h", "sleep", "1000")
+    machine.running(1)
+    machine.submit("--gpus", 2, "--time", "2h", "--priority", 5, "true")
+    machine.submit("--gpus", 2, "--time", "30m", "true")
+    machine.submit("--gpus", 2, "true")
+    terminal, _ = on_terminal(machine, "gqueue", "--no-pager", columns=100)
+    rows = [line.split() for line in terminal.screen.text().splitlines()[1:5]]
+    assert [row[0] for row in rows] == ["1", "3", "4", "2"], rows
+    starts = [row[5] for row in rows]
+    assert starts[1].startswith("~") and starts[2].startswith("~") and starts[1] != starts[2], rows
+    assert starts[3] == "-", "the one ahead of it may run for ever"
+    queue = machine.get("/api/v1/queue")["jobs"]
+    assert [job["id"] for job in queue] == [3, 4, 2] and queue[2]["expected_start"] is None
+    assert "Expected start: " in machine.ok("gjob", "why", 4)
+    shown, _ = on_terminal(machine, "gjob", "show", 4, columns=100)
+    lines = shown.screen.text().splitlines()
+    assert any(line.startswith("  Start         expected ") for line in lines), lines
+    assert lines[-1] == "Why it waits: gjob why 4", lines
+
+
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.parametrize("language", ["C.UTF-8", "zh_CN.UTF-8"])
 def test_why_a_job_waits_fits(machine, columns, language):

@@ -101,6 +101,8 @@ __all__ = [
     "PrincipalViewProjectShown",
     "Problem",
     "PytorchConfigShown",
+    "Queue",
+    "QueuedJobShown",
     "RankedNodeShown",
     "Request",
     "RequestPart",
@@ -1407,6 +1409,17 @@ class PytorchConfigShown(TypedDict):
     backend: str
     init_method: Union[str, None]
     world_size: int
+
+
+class Queue(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Queue"]
+    jobs: list[QueuedJobShown]
+
+
+class QueuedJobShown(TypedDict):
+    id: int
+    expected_start: Union[ExpectedStartShown, None]
 
 
 class RankedNodeShown(TypedDict):

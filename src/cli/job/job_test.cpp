@@ -234,7 +234,7 @@ TEST(JobText, TellsWhatIsSpecialAboutItsGpus) {
   apply(*parse_gpu_request("1(A100),16G"), job.spec.request);
   job.spec.request.mode = GpuMode::TimeSlice;
   job.spec.preemption = Preemption::Requeue;
-  const std::string text = job_text(job, {}, rfc3339, Painter());
+  const std::string text = job_text({.job = job}, {}, rfc3339, Painter());
   for (const std::string_view line :
        {"  Requested     1 A100 GPU time-sliced with others, 16G of memory on it\n",
         "  GPU request   1(A100),16G --shared\n",
@@ -260,7 +260,7 @@ TEST(JobText, TellsHowItIsPreempted) {
     api::JobView job = pending();
     job.spec.preemption = row.preemption;
     job.spec.preempt_signal = row.signal;
-    const std::string text = job_text(job, {}, rfc3339, Painter());
+    const std::string text = job_text({.job = job}, {}, rfc3339, Painter());
     EXPECT_NE(text.find(row.line), std::string::npos) << text;
   }
 }
@@ -284,7 +284,7 @@ TEST(JobText, TellsWhatItHasWhereAndWhy) {
   for (const auto& row : rows) {
     api::JobView job = row.has;
     job.spec.request.gpus = 4;
-    const std::string text = job_text(job, {}, rfc3339, Painter());
+    const std::string text = job_text({.job = job}, {}, rfc3339, Painter());
     EXPECT_NE(text.find(row.lines), std::string::npos) << text;
   }
 }
@@ -308,7 +308,7 @@ TEST(JobText, TellsEveryFactOfAJob) {
   daemon.enforcement_kill = "cgroup.kill";
   daemon.enforcement_memory = "cgroup v2 memory.max";
   daemon.enforcement_binding = "sched_setaffinity";
-  EXPECT_EQ(job_text(job, daemon, rfc3339, Painter()),
+  EXPECT_EQ(job_text({.job = job}, daemon, rfc3339, Painter()),
             "Job 42: ddp\n"
             "  State         Running (R)\n"
             "  User          alice\n"

@@ -194,6 +194,16 @@ void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonVie
   }
 }
 
+/// When it should start and by what that is known, unless that is its begin time.
+std::string start_text(const std::optional<api::ExpectedStart>& start,
+                       const std::function<std::string(WallTime)>& time_text) {
+  if (!start || start->by == api::StartBy::BeginTime) return "";
+  const std::string at = time_text(start->at);
+  return start->by == api::StartBy::RunTimes
+             ? tr_format("expected {}, estimated from the run times of similar jobs", at)
+             : tr_format("expected {}, from the time limits of the running jobs", at);
+}
+
 }  // namespace
 
 std::string ended_text(const api::JobView& job) {
@@ -205,11 +215,12 @@ std::string ended_text(const api::JobView& job) {
   return out;
 }
 
-std::string job_text(const api::JobView& job,
+std::string job_text(const api::Explanation& explained,
                      const std::optional<api::DaemonView>& daemon,
                      const std::function<std::string(WallTime)>& time_text,
                      const Painter& paint,
                      std::size_t columns) {
+  const api::JobView& job = explained.job;
   const auto when = [&](const std::optional<WallTime>& time) {
     return time ? time_text(*time) : std::string();
   };
@@ -226,6 +237,7 @@ std::string job_text(const api::JobView& job,
   add_request(facts, job);
   facts.add(tr("Submitted"), when(job.submitted));
   facts.add(tr("Begin"), when(job.spec.begin));
+  facts.add(tr("Start"), start_text(explained.expected_start, time_text));
   facts.add(tr("Started"), when(job.started));
   facts.add(tr("Ended at"), when(job.ended));
   if (job.started) facts.add(tr("Run time"), clock_text(job.run_time));

@@ -12,9 +12,10 @@
 
 namespace gflow::cli {
 
-/// Everything about a job, a fact per line. `daemon` adds what is enforced on it. On a screen of so
-/// many columns what is longer is broken, but for what is to be copied: command, directory, log.
-[[nodiscard]] std::string job_text(const api::JobView& job,
+/// Everything about a job, a fact per line, with when it should start. `daemon` adds what is
+/// enforced on it. On a screen of so many columns what is longer is broken, but for what is to be
+/// copied: command, directory, log.
+[[nodiscard]] std::string job_text(const api::Explanation& explained,
                                    const std::optional<api::DaemonView>& daemon,
                                    const std::function<std::string(WallTime)>& time_text,
                                    const Painter& paint,

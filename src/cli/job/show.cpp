@@ -18,15 +18,16 @@ Result<int> run_show(const Invocation& invocation, Context& context) {
     // What is enforced is an extra: a job is shown without it, too.
     if (auto view = context.daemon().daemon()) daemon = *std::move(view);
   }
-  return print_jobs(invocation, context, [&](JobId id) -> Result<std::string> {
-    const api::JobView job = GF_TRY(context.daemon().job(id));
-    if (context.json) return api::write(job) + '\n';
-    if (job.status == Status::Queued) {
-      context.hint(tr_format("try: gjob why {}", job.id.value));
-    }
+  std::optional<JobId> waits;
+  const int code = GF_TRY(print_jobs(invocation, context, [&](JobId id) -> Result<std::string> {
+    if (context.json) return api::write(GF_TRY(context.daemon().job(id))) + '\n';
+    const api::Explanation explained = GF_TRY(context.daemon().explain(id));
+    if (!waits && explained.job.status == Status::Queued) waits = id;
     const auto when = [](WallTime at) { return local_text(at); };
-    return job_text(job, daemon, when, context.paint, context.columns);
-  });
+    return job_text(explained, daemon, when, context.paint, context.columns);
+  }));
+  if (waits) context.hint(tr_format("Why it waits: gjob why {}", waits->value));
+  return code;
 }
 
 }  // namespace

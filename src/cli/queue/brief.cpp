@@ -157,8 +157,8 @@ std::string FoldedJobs::name() const {
   return fmt::format("{}_[{}]", printable(named->stem), numbers_text(tasks));
 }
 
-std::vector<FoldedJobs> fold_arrays(const std::vector<const api::JobView*>& jobs) {
-  using Key = std::tuple<std::string, std::string, Status>;
+std::vector<FoldedJobs> fold_arrays(const std::vector<const api::JobView*>& jobs, Folding folding) {
+  using Key = std::tuple<std::string, std::string, Status, std::vector<JobId>>;
   std::multimap<Key, std::size_t> rows;
   std::vector<FoldedJobs> folded;
   const auto alike = [](const api::JobView& a, const api::JobView& b) {
@@ -166,7 +166,8 @@ std::vector<FoldedJobs> fold_arrays(const std::vector<const api::JobView*>& jobs
            a.spec.priority == b.spec.priority;
   };
   for (const api::JobView* job : jobs) {
-    const Key key{job->spec.user.name, job->spec.group, job->status};
+    Key key{job->spec.user.name, job->spec.group, job->status, {}};
+    if (folding == Folding::SameDependencies) std::get<3>(key) = job->spec.dependencies.jobs;
     const auto [first, last] =
         may_be_folded(*job) ? rows.equal_range(key) : std::pair(rows.end(), rows.end());
     const auto row = std::find_if(
@@ -175,10 +176,16 @@ std::vector<FoldedJobs> fold_arrays(const std::vector<const api::JobView*>& jobs
       folded[row->second].jobs.push_back(job);
       continue;
     }
-    if (may_be_folded(*job)) rows.emplace(key, folded.size());
+    if (may_be_folded(*job)) rows.emplace(std::move(key), folded.size());
     folded.push_back({{job}});
   }
   return folded;
+}
+
+std::vector<FoldedJobs> unfolded(const std::vector<const api::JobView*>& jobs) {
+  std::vector<FoldedJobs> rows;
+  for (const api::JobView* job : jobs) rows.push_back({{job}});
+  return rows;
 }
 
 }  // namespace gflow::cli

@@ -30,7 +30,12 @@ struct FoldedJobs {
   /// "eval", "eval_[3-20]"; "group-1a2b (18 jobs)" where names have nothing in common.
   [[nodiscard]] std::string name() const;
 };
+/// What the tasks of an array that stand together have in common besides their request.
+enum class Folding { Waiting, SameDependencies };
 /// Jobs of one group that wait with the same request stand together where the first of them stood.
-[[nodiscard]] std::vector<FoldedJobs> fold_arrays(const std::vector<const api::JobView*>& jobs);
+[[nodiscard]] std::vector<FoldedJobs> fold_arrays(const std::vector<const api::JobView*>& jobs,
+                                                  Folding folding = Folding::Waiting);
+/// Each in a row of its own.
+[[nodiscard]] std::vector<FoldedJobs> unfolded(const std::vector<const api::JobView*>& jobs);
 
 }  // namespace gflow::cli

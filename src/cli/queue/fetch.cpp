@@ -43,4 +43,17 @@ Result<api::JobPage> fetch_listing(client::Client& daemon, JobQuery query, long 
   return page;
 }
 
+Result<ListedJobs> fetch_with_queue(client::Client& daemon, const JobQuery& query, long limit) {
+  ListedJobs listed{GF_TRY(fetch_listing(daemon, query, limit))};
+  const auto waits = [](const api::JobView& job) { return job.status == Status::Queued; };
+  if (std::ranges::none_of(listed.page.jobs, waits)) return listed;
+  auto queue = daemon.queue(api::kMaxForecast);
+  if (queue) {
+    listed.queue = *std::move(queue);
+  } else if (queue.error().code != Code::NotFound) {  // one before 1.0 does not know it
+    return std::unexpected(queue.error());
+  }
+  return listed;
+}
+
 }  // namespace gflow::cli

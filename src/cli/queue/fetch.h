@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/types.h"
+#include "cli/queue/listing.h"
 #include "client/client.h"
 #include "core/job_query.h"
 
@@ -12,5 +13,10 @@ namespace gflow::cli {
 [[nodiscard]] Result<api::JobPage> fetch_listing(client::Client& daemon,
                                                  JobQuery query,
                                                  long limit);
+
+/// The same with the queue, if one of them may be in it; without, where nobody tells.
+[[nodiscard]] Result<ListedJobs> fetch_with_queue(client::Client& daemon,
+                                                  const JobQuery& query,
+                                                  long limit);
 
 }  // namespace gflow::cli

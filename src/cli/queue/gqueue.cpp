@@ -235,20 +235,32 @@ Result<int> run_watch(const Invocation& invocation,
 }
 
 /// What a person may want to do next.
-void hint_at_next(Context& context, const Listing& listing, const api::JobPage& page) {
-  if (page.jobs.empty()) return context.hint(tr("No jobs. 'gqueue -a' also lists ended jobs."));
-  const auto waiting = std::ranges::find(page.jobs, Status::Queued, &api::JobView::status);
-  if (waiting == page.jobs.end() || !is_screen(listing)) return;
-  context.hint(tr_format("Why it waits: gjob why {}", waiting->id.value));
+void hint_at_next(Context& context, const Listing& listing, const ListedJobs& listed) {
+  const std::vector<api::JobView>& jobs = listed.page.jobs;
+  if (jobs.empty()) return context.hint(tr("No jobs. 'gqueue -a' also lists ended jobs."));
+  if (!is_screen(listing)) return;
+  const auto waits = [](const api::JobView& job) { return job.status == Status::Queued; };
+  const auto is_listed = [&](const api::QueuedJob& one) {
+    return std::ranges::any_of(
+        jobs, [&](const api::JobView& job) { return job.id == one.id && waits(job); });
+  };
+  const auto first = std::ranges::find_if(listed.queue.jobs, is_listed);
+  const auto waiting = std::ranges::find_if(jobs, waits);
+  if (waiting == jobs.end()) return;
+  const JobId next = first == listed.queue.jobs.end() ? waiting->id : first->id;
+  context.hint(tr_format("Why it waits: gjob why {}", next.value));
 }
 
-void show_page(Context& context, const Listing& listing, const api::JobPage& page) {
+void show_page(Context& context, const Listing& listing, const ListedJobs& listed) {
   if (!is_screen(listing)) {
-    context.out << context.listing([&] { return listing_text(listing, page, context.paint); });
+    context.out << context.listing(
+        [&] { return listing_text(listing, listed.page, context.paint); });
     return;
   }
   const Viewer viewer{viewer_name(context), os::now().wall, os::utc_offset, context.columns};
-  if (!page.jobs.empty()) context.show(queue_screen(listing, page, viewer, context.paint));
+  if (!listed.page.jobs.empty()) {
+    context.show(queue_screen(listing, listed, viewer, context.paint));
+  }
 }
 
 /// Whether jobs can be taken page by page: nothing has to be put in order or counted first.
@@ -269,7 +281,7 @@ Result<int> print_as_it_comes(Context& context,
   GF_CHECK(context.daemon().job_pages(query, most_of(limit), [&](const api::JobPage& page) {
     context.out << context.listing([&] { return listing_text(listing, page, context.paint); })
                 << std::flush;
-    if (std::exchange(is_first, false)) hint_at_next(context, listing, page);
+    if (std::exchange(is_first, false)) hint_at_next(context, listing, {page});
     listing.header = Header::Hidden;
     return context.out.good();
   }));
@@ -283,7 +295,7 @@ Result<int> print_table(Context& context,
                         long limit) {
   std::vector<Row> rows;
   GF_CHECK(context.daemon().job_pages(query, most_of(limit), [&](const api::JobPage& page) {
-    if (rows.empty()) hint_at_next(context, listing, page);
+    if (rows.empty()) hint_at_next(context, listing, {page});
     std::ranges::move(context.listing([&] { return rows_of(listing.fields, page.jobs); }),
                       std::back_inserter(rows));
     return true;
@@ -300,23 +312,26 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   JobQuery query = GF_TRY(query_of(invocation, context));
   query.order = order;
   query.fields = fields_of(listing);
-  const Fetch fetch = [query, limit](client::Client& daemon) {
-    return fetch_listing(daemon, query, limit);
+  const Fetch fetch = [query, limit, with_queue = is_screen(listing)](
+                          client::Client& daemon) -> Result<ListedJobs> {
+    if (with_queue) return fetch_with_queue(daemon, query, limit);
+    return ListedJobs{GF_TRY(fetch_listing(daemon, query, limit))};
   };
   if (invocation.has("watch")) return run_watch(invocation, context, listing, fetch);
   if (is_in_order_of_pages(query, limit) && !is_screen(listing)) {
     if (is_line_by_line(listing)) return print_as_it_comes(context, listing, query, limit);
     if (is_plain_table(listing)) return print_table(context, listing, query, limit);
   }
-  const api::JobPage page = GF_TRY(fetch(context.daemon()));
+  const ListedJobs listed = GF_TRY(fetch(context.daemon()));
   for (const JobId id : query.jobs) {
-    if (std::ranges::none_of(page.jobs, [&](const api::JobView& job) { return job.id == id; }) &&
+    if (std::ranges::none_of(listed.page.jobs,
+                             [&](const api::JobView& job) { return job.id == id; }) &&
         query.jobs.size() == 1 && limit == 0 && query.statuses.empty()) {
       return fail(Code::NotFound, tr_format("there is no job {}", id.value));
     }
   }
-  show_page(context, listing, page);
-  hint_at_next(context, listing, page);
+  show_page(context, listing, listed);
+  hint_at_next(context, listing, listed);
   return 0;
 }
 
@@ -342,13 +357,14 @@ Command gqueue_command() {
       .name = "gqueue",
       .summary = tr("list jobs"),
       .usage = {"[options]"},
-      .description =
-          tr("Lists the waiting and running jobs of all users. NODES is the number of GPUs; "
-             "NODELIST(REASON) is their indices or, in brackets, why the job waits or how it "
-             "ended.\n\nOn a terminal, unless -f or -o selects another format, the list is made "
-             "for reading: running jobs first, users if there are several, the time limit beside "
-             "the elapsed time, when a job started or should start (~), the waiting tasks of an "
-             "array in one row, and totals last."),
+      .description = tr(
+          "Lists the waiting and running jobs of all users. NODES is the number of GPUs; "
+          "NODELIST(REASON) is their indices or, in brackets, why the job waits or how it "
+          "ended.\n\nOn a terminal, unless -f or -o selects another format, the list is made "
+          "for reading: running jobs first, then the waiting ones in the order in which they are "
+          "considered, users if there are several, the time limit beside the elapsed time, when "
+          "a job started or is expected to start (~, an estimate), the waiting tasks of an "
+          "array in one row, and totals last."),
       .examples = {{"gqueue", tr("waiting and running jobs")},
                    {"gqueue -s Running -f JOBID,NAME,NODES,NODELIST", tr("GPUs of running jobs")},
                    {"gqueue -j 42 -f JOBID,ST,NODES,NODELIST", tr("one job")},

@@ -21,7 +21,7 @@ struct JobFeed::Shared {
   mutable std::mutex mutex;
   std::condition_variable closing;
   bool closed = false;
-  std::optional<Result<api::JobPage>> newest;
+  std::optional<Result<ListedJobs>> newest;
   MonoTime answered_at = os::now().mono;
   bool silent = false;
 
@@ -29,7 +29,7 @@ struct JobFeed::Shared {
     const std::uint64_t one = 1;
     (void)::write(news.get(), &one, sizeof one);  // cannot fail: the counter is read each time
   }
-  void publish(Result<api::JobPage> page) {
+  void publish(Result<ListedJobs> page) {
     {
       const std::lock_guard lock(mutex);
       newest = std::move(page);
@@ -92,10 +92,10 @@ Result<JobFeed> JobFeed::start(Fetch fetch,
                client = context.another_daemon()]() mutable {
     bool goes_on = true;
     while (goes_on) {
-      Result<api::JobPage> page = fetch(client);
+      Result<ListedJobs> page = fetch(client);
       const bool reached = page.has_value();
       if (!reached && !is_silence(page.error())) return shared->publish(std::move(page));
-      const std::uint64_t revision = reached ? page->revision : 0;
+      const std::uint64_t revision = reached ? page->page.revision : 0;
       reached ? shared->answered() : shared->fell_silent();
       shared->publish(std::move(page));
       goes_on = shared->rest(reached ? pause : kSecond);
@@ -118,7 +118,7 @@ std::optional<MonoTime> JobFeed::silent_since() const {
   return shared_->silent ? std::optional(shared_->answered_at) : std::nullopt;
 }
 
-std::optional<Result<api::JobPage>> JobFeed::take() {
+std::optional<Result<ListedJobs>> JobFeed::take() {
   std::uint64_t count = 0;
   (void)::read(shared_->news.get(), &count, sizeof count);  // nothing to read: nothing is new
   const std::lock_guard lock(shared_->mutex);

@@ -7,13 +7,14 @@
 #include <optional>
 
 #include "base/time.h"
+#include "cli/queue/listing.h"
 #include "client/client.h"
 #include "command/context.h"
 
 namespace gflow::cli {
 
 /// Asks a daemon for a listing. Called on another thread: holds nothing of its caller.
-using Fetch = std::function<Result<api::JobPage>(client::Client&)>;
+using Fetch = std::function<Result<ListedJobs>(client::Client&)>;
 
 /// The listing again with every change, fetched on a thread and a connection of its own, so that
 /// nothing the daemon does keeps a screen from answering. Another one asks each second whether the
@@ -33,7 +34,7 @@ class JobFeed {
   [[nodiscard]] int fd() const;  ///< readable when there is news, or the daemon fell silent
   /// The newest listing, or why there is none now; nothing if it was taken already. A daemon that
   /// cannot be reached or says nothing is asked again; after another error nothing more comes.
-  [[nodiscard]] std::optional<Result<api::JobPage>> take();
+  [[nodiscard]] std::optional<Result<ListedJobs>> take();
   /// When the daemon answered last, if it does not now: at most 2 s after it stopped to.
   [[nodiscard]] std::optional<MonoTime> silent_since() const;
 

@@ -23,13 +23,15 @@ std::vector<Row> rows_of(const std::vector<const Field*>& fields,
 namespace {
 
 std::string tree_text(const Listing& listing, const api::JobPage& page, const Painter& paint) {
+  std::vector<const api::JobView*> jobs;
+  for (const api::JobView& job : page.jobs) jobs.push_back(&job);
   std::vector<Row> rows;
-  for (const TreeLine& line : dependency_tree(page.jobs)) {
-    Row row = row_of(listing.fields, *line.job);
+  for (const TreeLine& line : dependency_tree(unfolded(jobs))) {
+    Row row = row_of(listing.fields, line.jobs.first());
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool id = listing.fields[i]->name == "JOBID";
       if (line.elsewhere) {
-        row[i] = {id ? tr_format("→ see job {}", line.job->id.value) : "", Style::Dim};
+        row[i] = {id ? tr_format("→ see job {}", line.jobs.ids()) : "", Style::Dim};
       }
       if (id) row[i].text.insert(0, line.prefix);
     }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/queue.h"
 #include "api/types.h"
 #include "cli/queue/fields.h"
 #include "command/table.h"
@@ -24,6 +25,12 @@ struct Listing {
   /// On a screen, where no fields stand for the columns of screen.h:
   bool sorted = false;  ///< in the order of the page, not that of a screen
   bool folded = true;   ///< tasks of an array that wait are one row
+};
+
+/// Jobs, and for a screen how those that wait stand in the queue.
+struct ListedJobs {
+  api::JobPage page;
+  api::QueueView queue = {};
 };
 
 /// Whether what is printed of a job hangs on no other: a page at a time is the same text, if all

@@ -46,21 +46,32 @@ constexpr std::string_view part_text(Part part) {
 constexpr std::array kParts = {
     Part::Running, Part::Suspended, Part::Waiting, Part::Held, Part::Ended};
 
-/// As a person looks for them.
-bool stands_before(const api::JobView* a, const api::JobView* b) {
-  const Part part = part_of(a->status);
-  if (part != part_of(b->status)) return part < part_of(b->status);
-  if (part == Part::Ended && a->ended != b->ended) return a->ended > b->ended;
-  if (part == Part::Waiting && a->spec.priority != b->spec.priority) {
-    return a->spec.priority > b->spec.priority;
-  }
-  return a->id < b->id;
-}
-
-std::vector<const api::JobView*> in_order(const Listing& listing, const api::JobPage& page) {
+std::vector<const api::JobView*> all_of(const api::JobPage& page) {
   std::vector<const api::JobView*> jobs;
   for (const api::JobView& job : page.jobs) jobs.push_back(&job);
-  if (!listing.sorted) std::ranges::sort(jobs, stands_before);
+  return jobs;
+}
+
+/// As a person looks for them.
+std::vector<const api::JobView*> in_order(const Listing& listing, const ListedJobs& listed) {
+  std::vector<const api::JobView*> jobs = all_of(listed.page);
+  if (listing.sorted) return jobs;
+  std::map<JobId, std::size_t> places;
+  for (const api::QueuedJob& job : listed.queue.jobs) places.emplace(job.id, places.size());
+  const auto place_of = [&places](const api::JobView& job) {
+    const auto at = places.find(job.id);
+    return at == places.end() ? places.size() : at->second;
+  };
+  std::ranges::sort(jobs, [&place_of](const api::JobView* a, const api::JobView* b) {
+    const Part part = part_of(a->status);
+    if (part != part_of(b->status)) return part < part_of(b->status);
+    if (part == Part::Ended && a->ended != b->ended) return a->ended > b->ended;
+    if (part == Part::Waiting) {
+      if (place_of(*a) != place_of(*b)) return place_of(*a) < place_of(*b);
+      if (a->spec.priority != b->spec.priority) return a->spec.priority > b->spec.priority;
+    }
+    return a->id < b->id;
+  });
   return jobs;
 }
 
@@ -73,10 +84,15 @@ std::string time_of_limit(const api::JobView& job) {
 /// Makes the rows of a screen, and knows which columns they need.
 class ScreenRows {
  public:
-  ScreenRows(const Listing& listing, const api::JobPage& page, const Viewer& viewer)
-      : listing_(listing), viewer_(viewer), starts_(api::expected_starts(page.jobs, viewer.now)) {
+  ScreenRows(const Listing& listing, const ListedJobs& listed, const Viewer& viewer)
+      : listing_(listing),
+        viewer_(viewer),
+        starts_(api::expected_starts(listed.page.jobs, viewer.now)) {
+    for (const api::QueuedJob& job : listed.queue.jobs) {
+      if (job.expected_start) starts_.emplace(job.id, *job.expected_start);
+    }
     std::set<std::string_view> users;
-    for (const api::JobView& job : page.jobs) users.insert(job.spec.user.name);
+    for (const api::JobView& job : listed.page.jobs) users.insert(job.spec.user.name);
     several_users_ = users.size() > 1;
   }
 
@@ -111,10 +127,10 @@ class ScreenRows {
     return row;
   }
 
-  /// A job that stands elsewhere in the tree.
-  [[nodiscard]] Row reference(const api::JobView& job, const std::string& prefix) const {
+  /// Jobs that stand elsewhere in the tree.
+  [[nodiscard]] Row reference(const FoldedJobs& jobs, const std::string& prefix) const {
     Row row(columns().size());
-    row.front() = {tr_format("{}→ see job {}", prefix, job.id.value), Style::Grey};
+    row.front() = {tr_format("{}→ see job {}", prefix, jobs.ids()), Style::Grey};
     return row;
   }
 
@@ -144,37 +160,35 @@ class ScreenRows {
 };
 
 std::string flat_screen(const Listing& listing,
-                        const api::JobPage& page,
+                        const ListedJobs& listed,
                         const Viewer& viewer,
                         const Painter& paint) {
-  const ScreenRows screen(listing, page, viewer);
-  std::vector<const api::JobView*> jobs = in_order(listing, page);
-  std::vector<FoldedJobs> folded;
-  if (listing.folded) {
-    folded = fold_arrays(jobs);
-  } else {
-    for (const api::JobView* job : jobs) folded.push_back({{job}});
-  }
+  const ScreenRows screen(listing, listed, viewer);
+  const std::vector<const api::JobView*> jobs = in_order(listing, listed);
   std::vector<Row> rows;
-  for (const FoldedJobs& one : folded) rows.push_back(screen.row(one));
+  for (const FoldedJobs& one : listing.folded ? fold_arrays(jobs) : unfolded(jobs)) {
+    rows.push_back(screen.row(one));
+  }
   return screen_table(screen.columns(), rows, viewer.columns, listing.header, paint);
 }
 
 std::string tree_screen(const Listing& listing,
-                        const api::JobPage& page,
+                        const ListedJobs& listed,
                         const Viewer& viewer,
                         const Painter& paint) {
-  const ScreenRows screen(listing, page, viewer);
+  const ScreenRows screen(listing, listed, viewer);
+  const std::vector<const api::JobView*> jobs = all_of(listed.page);
   std::vector<Row> rows;
-  for (const TreeLine& line : dependency_tree(page.jobs)) {
-    rows.push_back(line.elsewhere ? screen.reference(*line.job, line.prefix)
-                                  : screen.row({{line.job}}, line.prefix));
+  for (const TreeLine& line : dependency_tree(
+           listing.folded ? fold_arrays(jobs, Folding::SameDependencies) : unfolded(jobs))) {
+    rows.push_back(line.elsewhere ? screen.reference(line.jobs, line.prefix)
+                                  : screen.row(line.jobs, line.prefix));
   }
   return screen_table(screen.columns(), rows, viewer.columns, listing.header, paint);
 }
 
 std::string grouped_screen(const Listing& listing,
-                           const api::JobPage& page,
+                           const ListedJobs& listed,
                            const Viewer& viewer,
                            const Painter& paint) {
   std::string out;
@@ -182,13 +196,12 @@ std::string grouped_screen(const Listing& listing,
   part.layout = Layout::Flat;
   for (const StatusSet phase : {kActive, kPending, kEnded}) {
     for (const Status status : phase.list()) {
-      api::JobPage jobs;
-      std::ranges::copy_if(page.jobs, std::back_inserter(jobs.jobs), [&](const auto& job) {
-        return job.status == status;
-      });
-      if (jobs.jobs.empty()) continue;
+      ListedJobs jobs{{}, listed.queue};
+      const auto is_of_it = [&](const auto& job) { return job.status == status; };
+      std::ranges::copy_if(listed.page.jobs, std::back_inserter(jobs.page.jobs), is_of_it);
+      if (jobs.page.jobs.empty()) continue;
       out += fmt::format(
-          "{}{} ({})\n", out.empty() ? "" : "\n", status_name(status), jobs.jobs.size());
+          "{}{} ({})\n", out.empty() ? "" : "\n", status_name(status), jobs.page.jobs.size());
       out += flat_screen(part, jobs, viewer, paint);
     }
   }
@@ -196,12 +209,12 @@ std::string grouped_screen(const Listing& listing,
 }
 
 std::string jobs_screen(const Listing& listing,
-                        const api::JobPage& page,
+                        const ListedJobs& listed,
                         const Viewer& viewer,
                         const Painter& paint) {
-  if (listing.layout == Layout::Tree) return tree_screen(listing, page, viewer, paint);
-  if (listing.layout == Layout::Grouped) return grouped_screen(listing, page, viewer, paint);
-  return flat_screen(listing, page, viewer, paint);
+  if (listing.layout == Layout::Tree) return tree_screen(listing, listed, viewer, paint);
+  if (listing.layout == Layout::Grouped) return grouped_screen(listing, listed, viewer, paint);
+  return flat_screen(listing, listed, viewer, paint);
 }
 
 template <typename Counts>
@@ -249,16 +262,16 @@ std::string counts_text(const api::JobPage& page, const std::string& user, std::
 }
 
 std::string queue_screen(const Listing& listing,
-                         const api::JobPage& page,
+                         const ListedJobs& listed,
                          const Viewer& viewer,
                          const Painter& paint) {
-  std::string out = jobs_screen(listing, page, viewer, paint);
+  std::string out = jobs_screen(listing, listed, viewer, paint);
   if (listing.header == Header::Hidden) return out;
-  return out + '\n' + counts_text(page, viewer.user, viewer.columns) + '\n';
+  return out + '\n' + counts_text(listed.page, viewer.user, viewer.columns) + '\n';
 }
 
 std::string watch_screen(const Listing& listing,
-                         const api::JobPage& page,
+                         const ListedJobs& listed,
                          const Viewer& viewer,
                          std::string_view trouble,
                          const Painter& paint) {
@@ -266,7 +279,7 @@ std::string watch_screen(const Listing& listing,
   const std::size_t left = viewer.columns - std::min(viewer.columns, clock.size() + 2);
   std::string head = clock + "  ";
   if (trouble.empty()) {
-    head += counts_text(page, viewer.user, left);
+    head += counts_text(listed.page, viewer.user, left);
     const std::string hint = tr(kWatchHint);
     const std::size_t used = display_width(head) + 2 + display_width(hint);
     if (used <= viewer.columns) {
@@ -277,7 +290,7 @@ std::string watch_screen(const Listing& listing,
   }
   std::string out =
       paint(trouble.empty() ? Style::Bold : Style::Yellow, cut_end(head, viewer.columns)) + '\n';
-  const std::string text = jobs_screen(listing, page, viewer, paint);
+  const std::string text = jobs_screen(listing, listed, viewer, paint);
   const std::vector<std::string_view> lines = lines_of(text);
   const std::size_t room = viewer.rows > 2 ? viewer.rows - 2 : 0;
   const bool all = lines.size() <= room;

@@ -28,7 +28,7 @@ struct Viewer {
 /// then what has ended, the latest first. Ends with a line of counts. Jobs keep their order where
 /// `listing.sorted`; columns are those of the listing if it names any.
 [[nodiscard]] std::string queue_screen(const Listing& listing,
-                                       const api::JobPage& page,
+                                       const ListedJobs& listed,
                                        const Viewer& viewer,
                                        const Painter& paint);
 
@@ -41,7 +41,7 @@ struct Viewer {
 /// then as many jobs as there is room for, then how many lines there are more. `trouble` stands
 /// instead of the hint; "" if there is none.
 [[nodiscard]] std::string watch_screen(const Listing& listing,
-                                       const api::JobPage& page,
+                                       const ListedJobs& listed,
                                        const Viewer& viewer,
                                        std::string_view trouble,
                                        const Painter& paint);

@@ -108,7 +108,7 @@ Viewer viewer(std::size_t columns, std::size_t rows = 24) {
 TEST(QueueScreen, IsAsReviewed) {
   for (const std::size_t columns : {40U, 80U, 120U, 200U}) {
     expect_golden(fmt::format("gqueue-{}.screen", columns),
-                  queue_screen({}, busy_page(), viewer(columns), Painter()));
+                  queue_screen({}, {busy_page()}, viewer(columns), Painter()));
   }
 }
 
@@ -120,7 +120,7 @@ TEST(QueueScreen, FitsEveryWidth) {
   for (std::size_t columns = 1; columns <= 220; columns += columns < 48 ? 1 : 13) {
     for (const Listing& listing : {Listing{}, tree, grouped}) {
       if (listing.layout == Layout::Grouped && columns < 20) continue;  // its headings
-      const std::string text = queue_screen(listing, busy_page(), viewer(columns), Painter());
+      const std::string text = queue_screen(listing, {busy_page()}, viewer(columns), Painter());
       for (const std::string_view line : split(text, '\n')) {
         EXPECT_LE(display_width(line), columns) << line;
       }
@@ -130,14 +130,71 @@ TEST(QueueScreen, FitsEveryWidth) {
 
 TEST(QueueScreen, ShowsUsersWhereThereAreSeveral) {
   api::JobPage page = busy_page();
-  EXPECT_NE(queue_screen({}, page, viewer(80), Painter()).find("USER"), std::string::npos);
-  EXPECT_NE(queue_screen({}, page, viewer(80), Painter(true)).find("\x1b[1mllama-ft"),
+  EXPECT_NE(queue_screen({}, {page}, viewer(80), Painter()).find("USER"), std::string::npos);
+  EXPECT_NE(queue_screen({}, {page}, viewer(80), Painter(true)).find("\x1b[1mllama-ft"),
             std::string::npos)
       << "one's own stand out";
   std::erase_if(page.jobs, [](const api::JobView& job) { return job.spec.user.name == "bob"; });
-  EXPECT_EQ(queue_screen({}, page, viewer(80), Painter()).find("USER"), std::string::npos);
-  EXPECT_EQ(queue_screen({}, page, viewer(80), Painter(true)).find("\x1b[1mllama-ft"),
+  EXPECT_EQ(queue_screen({}, {page}, viewer(80), Painter()).find("USER"), std::string::npos);
+  EXPECT_EQ(queue_screen({}, {page}, viewer(80), Painter(true)).find("\x1b[1mllama-ft"),
             std::string::npos);
+}
+
+/// The ids of the rows, as they stand.
+std::string ids_on(const std::string& text) {
+  std::string ids;
+  for (const std::string_view line : split(text, '\n')) {
+    if (line.empty()) break;  // what follows are counts
+    const std::string_view id = line.substr(0, line.find(' '));
+    if (id != "JOBID") ids.append(ids.empty() ? "" : " ").append(id);
+  }
+  return ids;
+}
+
+/// Those that wait stand as the scheduler considers them, behind what runs, and before those that
+/// are in no queue yet.
+TEST(QueueScreen, HasTheOrderOfTheQueue) {
+  ListedJobs listed;
+  for (const std::uint64_t id : {1U, 2U, 3U, 4U, 5U, 6U}) {
+    listed.page.jobs.push_back(
+        screen_job(id, "train", "alice", id == 4 ? Status::Running : Status::Queued));
+  }
+  listed.page.jobs[2].spec.priority = 20;  // waits for another one: it is in no queue
+  EXPECT_EQ(ids_on(queue_screen({}, listed, viewer(80), Painter())), "4 3 1 2 5 6");
+  const api::ExpectedStart soon{kNow + minutes(40), api::StartBy::RunTimes};
+  listed.queue.jobs = {{JobId(5), soon}, {JobId(1), {}}, {JobId(9), {}}, {JobId(6), {}}};
+  const std::string text = queue_screen({}, listed, viewer(80), Painter());
+  EXPECT_EQ(ids_on(text), "4 5 1 6 3 2");
+  EXPECT_EQ(text.find("~12:40"), text.rfind("~12:40")) << text;
+  EXPECT_LT(text.find("\n5 "), text.find("~12:40")) << text;
+  EXPECT_LT(text.find("~12:40"), text.find("\n1 ")) << text;
+}
+
+/// What the limits of those that run prove is shown rather than an estimate.
+TEST(QueueScreen, ShowsWhatIsProvenRatherThanAnEstimate) {
+  ListedJobs listed{busy_page()};
+  listed.queue.jobs = {{JobId(3), api::ExpectedStart{kNow + hours(1), api::StartBy::RunTimes}}};
+  const std::string text = queue_screen({}, listed, viewer(80), Painter());
+  EXPECT_NE(text.find("~14:00"), std::string::npos) << text;
+  EXPECT_EQ(text.find("~13:00"), std::string::npos) << text;
+}
+
+/// An array stands in one row of a tree, too, and what depends on its tasks hangs under that once.
+TEST(QueueScreen, FoldsArraysInATree) {
+  ListedJobs listed{busy_page()};
+  listed.page.jobs.push_back(screen_job(26, "merge", "alice", Status::Queued));
+  for (std::uint64_t task = 4; task <= 21; ++task) {
+    listed.page.jobs.back().spec.dependencies.jobs.emplace_back(task);
+  }
+  Listing tree;
+  tree.layout = Layout::Tree;
+  const std::string text = queue_screen(tree, listed, viewer(80), Painter());
+  EXPECT_NE(text.find("\n4-21 "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n╰─26 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("see job"), std::string::npos) << text;
+  tree.folded = false;
+  const std::string each = queue_screen(tree, listed, viewer(80), Painter());
+  EXPECT_NE(each.find("╰─→ see"), std::string::npos) << each;
 }
 
 TEST(QueueScreen, KeepsAnOrderAndColumnsThatWereAskedFor) {
@@ -146,7 +203,7 @@ TEST(QueueScreen, KeepsAnOrderAndColumnsThatWereAskedFor) {
   listing.folded = false;
   api::JobPage page = busy_page();
   std::ranges::reverse(page.jobs);
-  const std::string text = queue_screen(listing, page, viewer(80), Painter());
+  const std::string text = queue_screen(listing, {page}, viewer(80), Painter());
   EXPECT_TRUE(text.starts_with("JOBID  ST\n25     F\n24     PD\n23     PD\n22     H\n21     PD\n"))
       << text;
 }
@@ -157,8 +214,8 @@ TEST(WatchScreen, IsAsReviewed) {
     page.jobs.push_back(
         short_of_gpus(screen_job(id, fmt::format("job-{}", id), "bob", Status::Queued), 1, 0, {}));
   }
-  expect_golden("gqueue-watch-80.screen", watch_screen({}, page, viewer(80), "", Painter()));
-  expect_golden("gqueue-watch-40.screen", watch_screen({}, page, viewer(40, 12), "", Painter()));
+  expect_golden("gqueue-watch-80.screen", watch_screen({}, {page}, viewer(80), "", Painter()));
+  expect_golden("gqueue-watch-40.screen", watch_screen({}, {page}, viewer(40, 12), "", Painter()));
 }
 
 TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
@@ -166,7 +223,7 @@ TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
   for (const std::size_t rows : {1U, 2U, 3U, 4U, 7U, 12U, 24U, 60U}) {
     for (const std::size_t columns : {20U, 40U, 80U, 200U}) {
       const std::string text =
-          watch_screen({}, page, viewer(columns, rows), "no answer", Painter());
+          watch_screen({}, {page}, viewer(columns, rows), "no answer", Painter());
       EXPECT_LE(static_cast<std::size_t>(std::ranges::count(text, '\n')), rows) << text;
       EXPECT_TRUE(text.starts_with("12:00:05  ")) << text;
       EXPECT_NE(text.find("no answer"), std::string::npos) << text;
@@ -177,7 +234,8 @@ TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
       }
     }
   }
-  EXPECT_EQ(watch_screen({}, page, viewer(80, 60), "", Painter()).find("more"), std::string::npos);
+  EXPECT_EQ(watch_screen({}, {page}, viewer(80, 60), "", Painter()).find("more"),
+            std::string::npos);
 }
 
 TEST(Brief, SaysHowManyGpus) {

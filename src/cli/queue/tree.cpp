@@ -9,76 +9,80 @@ namespace gflow::cli {
 
 namespace {
 
-using Children = std::map<JobId, std::vector<const api::JobView*>>;
+/// Rows by the row they hang under, by position.
+using Children = std::map<std::size_t, std::set<std::size_t>>;
 
 // Levels shown by indentation: what hangs deeper stands one below the other, with a mark.
 constexpr std::size_t kMaxLevels = 24;
 
 struct Pending {
-  const api::JobView* job;
-  std::string indent;  ///< of its children
-  std::string prefix;
+  std::size_t row = 0;
+  std::string indent = {};  ///< of its children
+  std::string prefix = {};
   std::size_t level = 0;
 };
 
 void push_children(std::vector<Pending>& stack, const Children& children, const Pending& parent) {
-  const auto found = children.find(parent.job->id);
+  const auto found = children.find(parent.row);
   if (found == children.end()) return;
-  const auto& list = found->second;
+  const std::set<std::size_t>& rows = found->second;
   // The stack is emptied from its end, so the last child goes in first.
-  for (std::size_t i = list.size(); i-- > 0;) {
-    const bool last = i + 1 == list.size();
+  for (auto at = rows.rbegin(); at != rows.rend(); ++at) {
+    const bool last = at == rows.rbegin();
     if (parent.level >= kMaxLevels) {
-      stack.push_back({list[i], parent.indent, parent.indent + "⋮ ", parent.level});
+      stack.push_back({*at, parent.indent, parent.indent + "⋮ ", parent.level});
       continue;
     }
-    stack.push_back({list[i],
+    stack.push_back({*at,
                      parent.indent + (last ? "  " : "│ "),
                      parent.indent + (last ? "╰─" : "├─"),
                      parent.level + 1});
   }
 }
 
-/// Jobs by the parents they hang under, and those that hang under none.
+/// Rows by the rows they hang under, and those that hang under none.
 struct Forest {
   Children children;
   std::vector<Pending> roots;
 };
 
-Forest plant(const std::vector<api::JobView>& jobs) {
-  std::set<JobId> known;
-  for (const api::JobView& job : jobs) known.insert(job.id);
+Forest plant(const std::vector<FoldedJobs>& rows) {
+  std::map<JobId, std::size_t> row_of;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (const api::JobView* job : rows[row].jobs) row_of.emplace(job->id, row);
+  }
   Forest forest;
-  for (const api::JobView& job : jobs) {
+  for (std::size_t row = 0; row < rows.size(); ++row) {
     bool root = true;
-    for (const JobId parent : job.spec.dependencies.jobs) {
-      if (!known.contains(parent)) continue;
-      forest.children[parent].push_back(&job);
+    // Jobs that depend on others are folded only where all depend on the same.
+    for (const JobId parent : rows[row].first().spec.dependencies.jobs) {
+      const auto known = row_of.find(parent);
+      if (known == row_of.end()) continue;
+      forest.children[known->second].insert(row);
       root = false;
     }
-    if (root) forest.roots.push_back({&job, "", "", 0});
+    if (root) forest.roots.push_back({.row = row});
   }
-  for (auto& [parent, list] : forest.children) std::ranges::sort(list, {}, &api::JobView::id);
   return forest;
 }
 
 }  // namespace
 
-std::vector<TreeLine> dependency_tree(const std::vector<api::JobView>& jobs) {
-  const Forest forest = plant(jobs);
+std::vector<TreeLine> dependency_tree(const std::vector<FoldedJobs>& rows) {
+  const Forest forest = plant(rows);
   std::vector<Pending> stack(forest.roots.rbegin(), forest.roots.rend());
   std::vector<TreeLine> lines;
-  std::set<JobId> shown;
-  auto rest = jobs.begin();
+  std::set<std::size_t> shown;
+  std::size_t rest = 0;
   while (true) {
     // Pages are read one after the other; should edges form a ring by that, no job may vanish.
-    while (stack.empty() && rest != jobs.end() && shown.contains(rest->id)) ++rest;
-    if (stack.empty() && rest == jobs.end()) return lines;
-    if (stack.empty()) stack.push_back({&*rest, "", "", 0});
+    while (stack.empty() && rest < rows.size() && shown.contains(rest)) ++rest;
+    if (stack.empty() && rest == rows.size()) return lines;
+    if (stack.empty()) stack.push_back({.row = rest});
     const Pending next = std::move(stack.back());
     stack.pop_back();
-    const bool elsewhere = !shown.insert(next.job->id).second;
-    lines.push_back({next.prefix, next.job, elsewhere});
+    const bool elsewhere = !shown.insert(next.row).second;
+    lines.push_back({next.prefix, rows[next.row], elsewhere});
     if (!elsewhere) push_children(stack, forest.children, next);
   }
 }

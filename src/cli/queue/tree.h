@@ -4,19 +4,20 @@
 #include <string>
 #include <vector>
 
-#include "api/types.h"
+#include "cli/queue/brief.h"
 
 namespace gflow::cli {
 
 /// One line of the tree of dependencies.
 struct TreeLine {
-  std::string prefix = {};       ///< "│ ╰─", before the id
-  const api::JobView* job = {};  ///< shown in full, or
-  bool elsewhere = false;        ///< only pointed at: it hangs under an earlier line already
+  std::string prefix = {};  ///< "│ ╰─", before the id
+  FoldedJobs jobs = {};     ///< shown in full, or
+  bool elsewhere = false;   ///< only pointed at: they hang under an earlier line already
 };
 
-/// Jobs under the jobs they depend on, children by id. Jobs whose parents are not among those given
-/// are roots. A job with several parents is shown under the first and pointed at under the others.
-[[nodiscard]] std::vector<TreeLine> dependency_tree(const std::vector<api::JobView>& jobs);
+/// Rows under those with jobs they depend on, children by id. Rows whose parents are not among
+/// those given are roots. A row with several parents is shown under the first and pointed at under
+/// the others.
+[[nodiscard]] std::vector<TreeLine> dependency_tree(const std::vector<FoldedJobs>& rows);
 
 }  // namespace gflow::cli

@@ -114,11 +114,11 @@ class Screen {
 };
 
 /// The page with running times counted on to now.
-api::JobPage counted_on(api::JobPage page, seconds passed) {
-  for (api::JobView& job : page.jobs) {
+ListedJobs counted_on(ListedJobs listed, seconds passed) {
+  for (api::JobView& job : listed.page.jobs) {
     if (counts_run_time(job.status)) job.run_time += passed;
   }
-  return page;
+  return listed;
 }
 
 /// The live view. What it draws is in screen.h.
@@ -127,12 +127,12 @@ class LiveView {
   LiveView(Context& context,
            const Listing& listing,
            JobFeed feed,
-           api::JobPage page,
+           ListedJobs listed,
            os::SignalWatch signals)
       : context_(context),
         listing_(listing),
         feed_(std::move(feed)),
-        page_(std::move(page)),
+        listed_(std::move(listed)),
         fetched_(os::now().mono),
         signals_(std::move(signals)),
         screen_(context.out) {}
@@ -161,9 +161,9 @@ class LiveView {
                         os::utc_offset,
                         static_cast<std::size_t>(size.columns),
                         static_cast<std::size_t>(size.rows)};
-    const api::JobPage page = counted_on(page_, std::chrono::floor<seconds>(now.mono - fetched_));
+    const ListedJobs listed = counted_on(listed_, std::chrono::floor<seconds>(now.mono - fetched_));
     screen_.draw(
-        watch_screen(listing_, page, viewer, silence_text(feed_, now.mono), context_.paint));
+        watch_screen(listing_, listed, viewer, silence_text(feed_, now.mono), context_.paint));
   }
 
   void take_key() {
@@ -203,7 +203,7 @@ class LiveView {
     auto news = feed_.take();
     if (!news) return {};
     if (*news) {
-      page_ = std::move(**news);
+      listed_ = std::move(**news);
       fetched_ = os::now().mono;
     } else if (!is_waited_out(news->error(), feed_)) {
       return std::unexpected(news->error());
@@ -215,7 +215,7 @@ class LiveView {
   const Listing& listing_;
   JobFeed feed_;
   const std::string user_ = viewer_name(context_);
-  api::JobPage page_;
+  ListedJobs listed_;
   MonoTime fetched_;
   std::optional<int> code_;
   os::SignalWatch signals_;
@@ -228,7 +228,7 @@ Result<int> watch_terminal(Context& context,
                            const Listing& listing,
                            const Fetch& fetch,
                            seconds interval) {
-  api::JobPage page = GF_TRY(fetch(context.daemon()));
+  ListedJobs listed = GF_TRY(fetch(context.daemon()));
   // Before the feed: its threads must not be the ones that signals interrupt.
   os::SignalWatch signals = GF_TRY(os::SignalWatch::open(terminal_signals()));
   constexpr milliseconds kPause{200};  // faster than that nobody reads
@@ -238,7 +238,7 @@ Result<int> watch_terminal(Context& context,
     return JobFeed::start(fetch, context, kPause);
   };
   JobFeed feed = GF_TRY(start());
-  LiveView view(context, listing, std::move(feed), std::move(page), std::move(signals));
+  LiveView view(context, listing, std::move(feed), std::move(listed), std::move(signals));
   return view.run(interval);
 }
 
@@ -248,16 +248,16 @@ class WrittenListings {
   WrittenListings(Context& context, const Listing& listing)
       : context_(context), listing_(listing) {}
 
-  void write(const api::JobPage& page) {
+  void write(const ListedJobs& listed) {
     std::string text =
         is_screen(listing_)
-            ? screen(standing_still(page), WallTime{})
-            : context_.listing([&] { return listing_text(listing_, page, context_.paint); });
+            ? screen(standing_still(listed), WallTime{})
+            : context_.listing([&] { return listing_text(listing_, listed.page, context_.paint); });
     if (text == before_) return;
     before_ = std::move(text);
     if (is_screen(listing_)) {
       const WallTime now = os::now().wall;
-      context_.out << clock_text(now, os::utc_offset) << '\n' << screen(page, now);
+      context_.out << clock_text(now, os::utc_offset) << '\n' << screen(listed, now);
     } else {
       context_.out << before_;
     }
@@ -267,17 +267,17 @@ class WrittenListings {
 
  private:
   /// For a terminal that cannot be drawn on.
-  [[nodiscard]] std::string screen(const api::JobPage& page, WallTime now) const {
+  [[nodiscard]] std::string screen(const ListedJobs& listed, WallTime now) const {
     const int columns = os::terminal_size(STDOUT_FILENO).columns;
     return queue_screen(listing_,
-                        page,
+                        listed,
                         {user_, now, os::utc_offset, static_cast<std::size_t>(columns)},
                         context_.paint);
   }
   /// That a job ran on is no change.
-  static api::JobPage standing_still(api::JobPage page) {
-    for (api::JobView& job : page.jobs) job.run_time = {};
-    return page;
+  static ListedJobs standing_still(ListedJobs listed) {
+    for (api::JobView& job : listed.page.jobs) job.run_time = {};
+    return listed;
   }
 
   Context& context_;
