@@ -3,10 +3,14 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "command/context.h"
 
 namespace gflow::cli {
+
+/// What is said once when the daemon falls silent; `why`: what is known of that.
+[[nodiscard]] std::string waits_for_it(const std::string& why);
 
 /// Waits for news in a way that outlives a restart of the daemon, as the jobs do: while nobody
 /// answers it asks again every second, for at most a minute, and says so once. A daemon that never
@@ -25,12 +29,12 @@ class Patience {
         answered_ = true;
         return answer;
       }
-      if (!answered_ || !wait_a_second()) return answer;
+      if (!answered_ || !wait_a_second(answer.error().message)) return answer;
     }
   }
 
  private:
-  [[nodiscard]] bool wait_a_second();
+  [[nodiscard]] bool wait_a_second(const std::string& why);
 
   Context& context_;
   bool answered_ = false;

@@ -327,10 +327,11 @@ HttpRequest change_request(std::uint64_t revision, std::optional<JobId> job) {
 
 }  // namespace
 
-Result<void> Client::health(std::chrono::seconds usual, const std::function<void()>& late) {
+Result<void> Client::health(std::chrono::seconds usual,
+                            const std::function<void(const std::string&)>& late) {
   Silence silence;
   silence.usual = usual;
-  silence.tell = [&late](const std::string& /*who*/) { late(); };
+  silence.tell = late;
   GF_CHECK(core_->call({"GET", "/healthz", {}, {}}, silence));
   return {};
 }

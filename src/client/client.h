@@ -113,8 +113,10 @@ class Client {
   [[nodiscard]] Result<api::NewToken> create_token(const api::TokenRequest& request);
   /// `user`: whose; "" is the caller's own, or the only one of that name.
   [[nodiscard]] Result<void> revoke_token(const std::string& name, const std::string& user);
-  /// Whether it answers at all. `late` is called once, if it did not within `usual`.
-  [[nodiscard]] Result<void> health(std::chrono::seconds usual, const std::function<void()>& late);
+  /// Whether it answers at all. `late` is called once, if it did not within `usual`, with who it is
+  /// and how it stands.
+  [[nodiscard]] Result<void> health(std::chrono::seconds usual,
+                                    const std::function<void(const std::string&)>& late);
   /// Returns when something changed after `revision` (of `job`, if given), at the latest after 60
   /// s; the revision now. Long poll: the server answers when there is news.
   [[nodiscard]] Result<std::uint64_t> wait_change(std::uint64_t revision, std::optional<JobId> job);

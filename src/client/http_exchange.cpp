@@ -43,9 +43,11 @@ std::unexpected<Error> nobody_answers(const std::string& socket_path) {
                           printable(socket_path),
                           ::getuid()));
   }
+  const char* start =
+      socket_path == os::system_paths().socket ? "sudo gflowd up --system" : "gflowd up";
   return fail(
       Code::Unreachable,
-      tr_format("gflowd does not answer at {}: start it with 'gflowd up'", printable(socket_path)));
+      tr_format("gflowd does not answer at {}: start it with '{}'", printable(socket_path), start));
 }
 
 std::unexpected<Error> went_away(const std::string& socket_path) {

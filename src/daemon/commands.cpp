@@ -181,9 +181,14 @@ std::optional<Target> aim_at(const os::Paths& paths, Context& context) {
   return Target{paths, *holder};
 }
 
-/// The one that down, status and reload are about: at the socket that is named or usual if there is
-/// one, else the user's own, else the machine's.
-std::optional<Target> aim(Context& context) {
+/// The one that down, status and reload are about: with --system the machine's, else at the socket
+/// that is named or usual if there is one, else the user's own, else the machine's.
+std::optional<Target> aim(const Invocation& typed, Context& context) {
+  if (typed.has("system")) {
+    const os::Paths paths = os::system_paths();
+    if (!os::environment("GFLOW_SOCKET")) context.set_socket(paths.socket);
+    return aim_at(paths, context);
+  }
   const bool is_there = os::exists(context.socket());
   for (const os::Paths& paths : {os::user_paths(), os::system_paths()}) {
     const auto holder = os::lock_holder(paths.lock());
@@ -293,11 +298,29 @@ Result<void> stop_and_wait(const Result<api::DaemonView>& daemon,
   return end_holder(target->holder);
 }
 
-Result<int> down(const Invocation& /*typed*/, Context& context) {
-  const auto target = aim(context);
+/// Nobody has the lock and nobody answers.
+std::unexpected<Error> not_running(const Invocation& typed) {
+  if (typed.has("system")) {
+    return fail(
+        Code::Unreachable,
+        tr("the gflowd of this machine is not running: 'sudo gflowd up --system' starts it"));
+  }
+  return fail(Code::Unreachable,
+              tr("gflowd is not running: 'gflowd up' starts one of your own, 'sudo gflowd up "
+                 "--system' one for all users of this machine"));
+}
+
+/// Whether there is none to speak of, so that where it would listen tells nobody anything.
+bool is_not_running(const std::optional<Target>& target, const Error& error) {
+  return !target && error.code == Code::Unreachable && os::own_home();
+}
+
+Result<int> down(const Invocation& typed, Context& context) {
+  const auto target = aim(typed, context);
   if (target) GF_CHECK(check_not_stopped(target->holder));
   context.daemon().give_up_after(5s);
   const auto daemon = context.daemon().daemon();
+  if (!daemon && is_not_running(target, daemon.error())) return not_running(typed);
   std::size_t running = 0;
   if (daemon) {
     const auto machine = context.daemon().machine();
@@ -397,8 +420,8 @@ Result<int> restart(const Invocation& as_typed, Context& context) {
   return replace(typed, running->pid, context);
 }
 
-Result<int> reload(const Invocation& /*typed*/, Context& context) {
-  (void)aim(context);
+Result<int> reload(const Invocation& typed, Context& context) {
+  (void)aim(typed, context);
   GF_CHECK(context.daemon().reload_daemon());
   context.out << tr("configuration reloaded\n");
   const auto left = GF_TRY(context.daemon().daemon()).settings_for_restart;
@@ -407,14 +430,17 @@ Result<int> reload(const Invocation& /*typed*/, Context& context) {
 }
 
 /// Of one that cannot be asked.
-Result<int> status_unasked(const std::optional<Target>& target,
+Result<int> status_unasked(const Invocation& typed,
+                           const std::optional<Target>& target,
                            const Error& error,
                            Context& context) {
   if (!target) {
-    const std::string log = os::user_paths().daemon_log();
+    const os::Paths paths = typed.has("system") ? os::system_paths() : os::user_paths();
+    const std::string log = paths.daemon_log();
     context.out << context.listing([&] {
       return tr("Status: Not running\n") + (os::exists(log) ? tr_format("Log: {}\n", log) : "");
     });
+    if (is_not_running(target, error)) return not_running(typed);
     return std::unexpected(error);
   }
   context.out << context.listing([&] {
@@ -427,12 +453,12 @@ Result<int> status_unasked(const std::optional<Target>& target,
   return std::unexpected(error.code == Code::Unreachable ? deaf(*target).error() : error);
 }
 
-Result<int> status(const Invocation& /*typed*/, Context& context) {
+Result<int> status(const Invocation& typed, Context& context) {
   context.is_for_programs_off_terminal();
-  const auto target = aim(context);
+  const auto target = aim(typed, context);
   if (target) {
     if (const auto alive = check_not_stopped(target->holder); !alive) {
-      return status_unasked(target, alive.error(), context);
+      return status_unasked(typed, target, alive.error(), context);
     }
   }
   if (context.json) {
@@ -440,7 +466,7 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
     return 0;
   }
   const auto daemon = context.daemon().daemon();
-  if (!daemon) return status_unasked(target, daemon.error(), context);
+  if (!daemon) return status_unasked(typed, target, daemon.error(), context);
   const auto machine = GF_TRY(context.daemon().machine());
   std::string text = context.listing([&] {
     return tr_format(
@@ -489,6 +515,14 @@ std::vector<cli::Option> start_options() {
                      .help = tr("run one daemon for all users of the machine (root only): "
                                 "/etc/gflow, /var/lib/gflow, /run/gflow")});
   return options;
+}
+
+/// Of commands that are about one that runs.
+std::vector<cli::Option> which_options() {
+  return {{.name = "system",
+           .letters = "",
+           .help = tr("the daemon of all users of the machine, also where you run one of your "
+                      "own")}};
 }
 
 Command subcommand(std::string name,
@@ -542,13 +576,12 @@ Command gflowd_command() {
   Command again = subcommand(
       "restart", {}, tr("restart the daemon with the same options; jobs keep running"), restart);
   again.options = start_options();
+  Command stop = subcommand("down", {"stop"}, tr("stop the daemon; jobs keep running"), down);
+  Command show = subcommand("status", {}, tr("show whether the daemon runs, and how"), status);
+  Command read_again = subcommand("reload", {}, tr("reload the configuration"), reload);
+  for (Command* one : {&stop, &show, &read_again}) one->options = which_options();
   command.subcommands = {
-      std::move(start),
-      subcommand("down", {"stop"}, tr("stop the daemon; jobs keep running"), down),
-      subcommand("status", {}, tr("show whether the daemon runs, and how"), status),
-      std::move(again),
-      subcommand("reload", {}, tr("reload the configuration"), reload),
-  };
+      std::move(start), std::move(stop), std::move(show), std::move(again), std::move(read_again)};
   command.examples = {{"gflowd up", tr("use the GPUs of this machine")},
                       {"gflowd up --devices sim:8xH100", tr("try gflow on a simulated machine")}};
   return command;

@@ -402,6 +402,47 @@ def test_the_live_view_answers_though_the_daemon_does_not(machine):
             os.kill(daemon, signal.SIGCONT)
 
 
+def test_the_live_view_can_be_left_though_the_daemon_never_answered(machine):
+    daemon = machine.daemon_pid()
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        with watching(machine, columns=120) as terminal:
+            terminal.shows("no answer from gflowd for")
+            terminal.press("q")
+            assert terminal.ends() == 0
+            assert is_as_before(terminal)
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+
+
+def test_the_live_view_of_no_daemon_ends_at_once(bare):
+    with watching(bare) as terminal:
+        assert terminal.ends() == 4
+        assert is_as_before(terminal) and "start it with 'gflowd up'" in terminal.screen.text()
+
+
+def test_a_watch_on_a_pipe_says_why_it_waits(machine):
+    """Of one that hangs, and then of one that is gone."""
+    fill(machine, 3)
+    daemon = machine.daemon_pid()
+    watch = subprocess.Popen(["gqueue", "-w"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             stdin=subprocess.DEVNULL, env=machine.environment, cwd=machine.work)
+    try:
+        assert watch.stdout.readline().startswith("JOBID")
+        os.kill(daemon, signal.SIGSTOP)
+        hangs = watch.stderr.readline()
+        assert f"gflowd (pid {daemon}) does not answer; it is stopped (T)" in hangs, hangs
+        assert hangs.endswith("; waiting for it to come back (jobs keep running)\n"), hangs
+        os.kill(daemon, signal.SIGCONT)
+        assert "the daemon answers again" in watch.stderr.readline()
+        machine.kill_daemon()
+        gone = watch.stderr.readline()
+        assert "gflowd" in gone and "; waiting for it to come back (jobs keep running)" in gone, gone
+    finally:
+        watch.kill()
+        watch.communicate()
+
+
 @pytest.mark.parametrize("term", ["xterm", "dumb", ""])
 def test_a_daemon_that_says_nothing_is_not_one_without_news(machine, term):
     fill(machine, 3)
@@ -411,7 +452,8 @@ def test_a_daemon_that_says_nothing_is_not_one_without_news(machine, term):
         terminal.shows("3 waiting")
         os.kill(daemon, signal.SIGSTOP)
         try:
-            terminal.shows("no answer from gflowd for" if term == "xterm" else "the daemon does not answer")
+            terminal.shows("no answer from gflowd for" if term == "xterm" else "waiting for it to come back")
+            terminal.shows(f"gflowd (pid {daemon}) does not answer; it is")
         finally:
             os.kill(daemon, signal.SIGCONT)
         if term == "xterm":

@@ -86,6 +86,31 @@ gflowd status | grep Mode
 """
 
 
+# Both run: --system is the one for all, and without it one's own is meant.
+NAMED = r"""
+set -u
+export PATH=$1:$PATH
+unset XDG_RUNTIME_DIR GFLOW_SOCKET
+mkdir -p /run /var/lib /etc/gflow
+mount -t tmpfs none /run
+mount -t tmpfs none /var/lib
+install -d /var/lib/home
+export HOME=/var/lib/home
+cd /
+trap 'gflowd down --system >/dev/null 2>&1 || true; gflowd down >/dev/null 2>&1 || true' EXIT
+gflowd status --system 2>&1; echo "status: $?"
+gflowd down --system 2>&1; echo "down: $?"
+gflowd down 2>&1; echo "down: $?"
+gflowd up --devices sim:1xA100 >/dev/null
+gflowd up --system --devices sim:2xH100 >/dev/null
+gflowd status --system | grep Mode
+gflowd status | grep Mode
+gflowd reload --system
+gflowd down --system
+gflowd status | grep Mode
+"""
+
+
 def run_in_namespace(script):
     if os.geteuid() != 0:
         pytest.skip("only root can run a daemon for all users")
@@ -127,3 +152,15 @@ def test_jobs_run_as_their_owners():
     # The account of a job that shares a GPU is its user's, in a directory of root's, as is the lock of the GPU.
     assert "account: 0 711 1 600 0 666 38976 \n" in ran.stdout, ran
     assert "Mode: system\n" in ran.stdout
+
+
+def test_the_one_for_all_is_named_by_an_option():
+    ran = run_in_namespace(NAMED)
+    start = "the gflowd of this machine is not running: 'sudo gflowd up --system' starts it\n"
+    own = "gflowd is not running: 'gflowd up' starts one of your own, 'sudo gflowd up --system' one for all users of this machine\n"
+    assert ran.stdout == (
+        f"Status: Not running\ngflowd status: {start}status: 4\n"
+        f"gflowd down: {start}down: 4\n"
+        f"gflowd down: {own}down: 4\n"
+        "Mode: system\nMode: user\nconfiguration reloaded\ngflowd is down\nMode: user\n"
+    ), ran

@@ -22,8 +22,9 @@ struct JobFeed::Shared {
   std::condition_variable closing;
   bool closed = false;
   std::optional<Result<ListedJobs>> newest;
-  MonoTime answered_at = os::now().mono;
-  bool silent = false;
+  bool has_answered = false;
+  MonoTime answered_at = os::now().mono;  ///< or when it was first asked
+  std::optional<std::string> silence;     ///< why
 
   void wake() const {
     const std::uint64_t one = 1;
@@ -38,12 +39,19 @@ struct JobFeed::Shared {
   }
   void answered() {
     const std::lock_guard lock(mutex);
+    has_answered = true;
     answered_at = os::now().mono;
-    if (std::exchange(silent, false)) wake();
+    if (std::exchange(silence, std::nullopt)) wake();
   }
-  void fell_silent() {
+  /// One that never answered and is not there has not fallen silent.
+  void fell_silent(const Error& why) {
     const std::lock_guard lock(mutex);
-    if (!std::exchange(silent, true)) wake();
+    if (!has_answered && why.code == Code::Unreachable) return;
+    if (std::exchange(silence, why.message) != why.message) wake();
+  }
+  template <typename T>
+  void heard(const Result<T>& answer) {
+    answer ? answered() : fell_silent(answer.error());
   }
   /// False once nobody reads any more.
   bool rest(std::chrono::milliseconds most) {
@@ -92,20 +100,22 @@ Result<JobFeed> JobFeed::start(Fetch fetch,
                client = context.another_daemon()]() mutable {
     bool goes_on = true;
     while (goes_on) {
-      Result<ListedJobs> page = fetch(client);
-      const bool reached = page.has_value();
-      if (!reached && !is_silence(page.error())) return shared->publish(std::move(page));
-      const std::uint64_t revision = reached ? page->page.revision : 0;
-      reached ? shared->answered() : shared->fell_silent();
-      shared->publish(std::move(page));
+      Result<ListedJobs> listed = fetch(client);
+      const bool reached = listed.has_value();
+      if (!reached && !is_silence(listed.error())) return shared->publish(std::move(listed));
+      const std::uint64_t revision = reached ? listed->page.revision : 0;
+      shared->heard(listed);
+      shared->publish(std::move(listed));
       goes_on = shared->rest(reached ? pause : kSecond);
       if (goes_on && reached) wait_for_news(client, revision);
     }
   }).detach();
   std::thread([shared, client = context.another_daemon()]() mutable {
     do {
-      const bool reached = client.health(kSecond, [&] { shared->fell_silent(); }).has_value();
-      reached ? shared->answered() : shared->fell_silent();
+      const auto late = [&shared](const std::string& who) {
+        shared->fell_silent({Code::Timeout, who});
+      };
+      shared->heard(client.health(kSecond, late));
     } while (shared->rest(kSecond));
   }).detach();
   return JobFeed(std::move(shared));
@@ -113,9 +123,10 @@ Result<JobFeed> JobFeed::start(Fetch fetch,
 
 int JobFeed::fd() const { return shared_->news.get(); }
 
-std::optional<MonoTime> JobFeed::silent_since() const {
+std::optional<JobFeed::Silent> JobFeed::silence() const {
   const std::lock_guard lock(shared_->mutex);
-  return shared_->silent ? std::optional(shared_->answered_at) : std::nullopt;
+  if (!shared_->silence) return std::nullopt;
+  return Silent{shared_->answered_at, *shared_->silence};
 }
 
 std::optional<Result<ListedJobs>> JobFeed::take() {

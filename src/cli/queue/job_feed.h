@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/time.h"
 #include "cli/queue/listing.h"
@@ -35,8 +36,13 @@ class JobFeed {
   /// The newest listing, or why there is none now; nothing if it was taken already. A daemon that
   /// cannot be reached or says nothing is asked again; after another error nothing more comes.
   [[nodiscard]] std::optional<Result<ListedJobs>> take();
-  /// When the daemon answered last, if it does not now: at most 2 s after it stopped to.
-  [[nodiscard]] std::optional<MonoTime> silent_since() const;
+  /// When the daemon answered last, if it does not now, at most 2 s after it stopped to; and what
+  /// is known of why: "gflowd (pid 12) does not answer; it is stopped (T)...".
+  struct Silent {
+    MonoTime since;
+    std::string why;
+  };
+  [[nodiscard]] std::optional<Silent> silence() const;
 
  private:
   struct Shared;

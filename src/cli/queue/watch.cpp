@@ -6,12 +6,14 @@
 
 #include <array>
 #include <csignal>
+#include <optional>
 #include <ostream>
 #include <utility>
 
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/caller.h"
+#include "cli/patience.h"
 #include "cli/queue/screen.h"
 #include "os/clock.h"
 #include "os/signals.h"
@@ -58,10 +60,11 @@ Ready wait_for_any(int keys, int signals, int feed, milliseconds most) {
 
 /// What a view says while the daemon is silent.
 std::string silence_text(const JobFeed& feed, MonoTime now) {
-  const auto since = feed.silent_since();
-  if (!since) return "";
-  return tr_format("no answer from gflowd for {}; jobs keep running",
-                   duration_text(std::chrono::floor<seconds>(now - *since)));
+  const auto silent = feed.silence();
+  if (!silent) return "";
+  return tr_format("no answer from gflowd for {}; jobs keep running ({})",
+                   duration_text(std::chrono::floor<seconds>(now - silent->since)),
+                   printable(silent->why));
 }
 
 /// Whether one waits on after this error: a daemon that is there and says nothing may go on at any
@@ -69,8 +72,8 @@ std::string silence_text(const JobFeed& feed, MonoTime now) {
 bool is_waited_out(const Error& error, const JobFeed& feed) {
   if (error.code == Code::Timeout) return true;
   if (error.code != Code::Unreachable) return false;
-  const auto since = feed.silent_since();
-  return !since || os::now().mono - *since < kPatience;
+  const auto silent = feed.silence();
+  return !silent || os::now().mono - silent->since < kPatience;
 }
 
 /// The other screen of the terminal, without cursor, while it lives: what was there comes back.
@@ -124,16 +127,10 @@ ListedJobs counted_on(ListedJobs listed, seconds passed) {
 /// The live view. What it draws is in screen.h.
 class LiveView {
  public:
-  LiveView(Context& context,
-           const Listing& listing,
-           JobFeed feed,
-           ListedJobs listed,
-           os::SignalWatch signals)
+  LiveView(Context& context, const Listing& listing, JobFeed feed, os::SignalWatch signals)
       : context_(context),
         listing_(listing),
         feed_(std::move(feed)),
-        listed_(std::move(listed)),
-        fetched_(os::now().mono),
         signals_(std::move(signals)),
         screen_(context.out) {}
 
@@ -141,6 +138,7 @@ class LiveView {
   Result<int> run(seconds interval) {
     resume();
     while (context_.out && !code_) {
+      if (!screen_.is_shown() && has_something_to_show()) resume();
       if (screen_.is_shown()) draw();
       const Ready ready = wait_for_any(keys_.fd(), signals_.fd(), feed_.fd(), interval);
       if (ready.nobody_reads) break;
@@ -152,6 +150,9 @@ class LiveView {
   }
 
  private:
+  /// A daemon that is not there has nothing to show, and leaves no other screen behind.
+  [[nodiscard]] bool has_something_to_show() const { return listed_ || feed_.silence(); }
+
   void draw() {
     if (!os::is_in_foreground(STDOUT_FILENO)) return suspend();
     const Now now = os::now();
@@ -161,7 +162,8 @@ class LiveView {
                         os::utc_offset,
                         static_cast<std::size_t>(size.columns),
                         static_cast<std::size_t>(size.rows)};
-    const ListedJobs listed = counted_on(listed_, std::chrono::floor<seconds>(now.mono - fetched_));
+    const ListedJobs listed = counted_on(listed_.value_or(ListedJobs{}),
+                                         std::chrono::floor<seconds>(now.mono - fetched_));
     screen_.draw(
         watch_screen(listing_, listed, viewer, silence_text(feed_, now.mono), context_.paint));
   }
@@ -196,7 +198,7 @@ class LiveView {
   void resume() {
     if (!os::is_in_foreground(STDOUT_FILENO)) return suspend();
     keys_.take();
-    screen_.show();
+    if (has_something_to_show()) screen_.show();
   }
 
   Result<void> take_news() {
@@ -205,7 +207,8 @@ class LiveView {
     if (*news) {
       listed_ = std::move(**news);
       fetched_ = os::now().mono;
-    } else if (!is_waited_out(news->error(), feed_)) {
+    } else if (!(listed_ || news->error().code == Code::Timeout) ||
+               !is_waited_out(news->error(), feed_)) {
       return std::unexpected(news->error());
     }
     return {};
@@ -215,8 +218,8 @@ class LiveView {
   const Listing& listing_;
   JobFeed feed_;
   const std::string user_ = viewer_name(context_);
-  ListedJobs listed_;
-  MonoTime fetched_;
+  std::optional<ListedJobs> listed_;  ///< once the daemon has answered
+  MonoTime fetched_ = os::now().mono;
   std::optional<int> code_;
   os::SignalWatch signals_;
   os::FaultRescue rescue_;
@@ -228,7 +231,6 @@ Result<int> watch_terminal(Context& context,
                            const Listing& listing,
                            const Fetch& fetch,
                            seconds interval) {
-  ListedJobs listed = GF_TRY(fetch(context.daemon()));
   // Before the feed: its threads must not be the ones that signals interrupt.
   os::SignalWatch signals = GF_TRY(os::SignalWatch::open(terminal_signals()));
   constexpr milliseconds kPause{200};  // faster than that nobody reads
@@ -238,7 +240,7 @@ Result<int> watch_terminal(Context& context,
     return JobFeed::start(fetch, context, kPause);
   };
   JobFeed feed = GF_TRY(start());
-  LiveView view(context, listing, std::move(feed), std::move(listed), std::move(signals));
+  LiveView view(context, listing, std::move(feed), std::move(signals));
   return view.run(interval);
 }
 
@@ -294,20 +296,17 @@ Result<int> watch_pipe(Context& context, const Listing& listing, const Fetch& fe
   while (context.out) {
     const Ready ready = wait_for_any(-1, -1, feed.fd(), milliseconds(-1));
     if (ready.nobody_reads) return 0;
-    const auto page = feed.take();
-    if (page && *page) {
+    const auto listed = feed.take();
+    if (listed && *listed) {
       answered = true;
-      written.write(**page);
-    } else if (page && !(answered && is_waited_out(page->error(), feed))) {
-      return std::unexpected(page->error());
+      written.write(**listed);
+    } else if (listed && !(answered && is_waited_out(listed->error(), feed))) {
+      return std::unexpected(listed->error());
     }
-    const bool silent = feed.silent_since().has_value();
-    if (silent && !said) {
-      context.note(
-          tr("the daemon does not answer; waiting for it to come back (jobs keep running)"));
-    }
+    const auto silent = feed.silence();
+    if (silent && !said) context.note(waits_for_it(silent->why));
     if (said && !silent) context.note(tr("the daemon answers again"));
-    said = silent;
+    said = silent.has_value();
   }
   return 0;
 }
