@@ -119,7 +119,10 @@ Result<api::SubmitAnswer> Client::submit(const api::SubmitRequest& request) {
       "POST", "/api/v1/jobs", api::write(request), key.empty() ? os::random_hex(kKeyBytes) : key};
   auto answer = core_->call(asked);
   // Whether the jobs are there is not known: the key makes asking again safe.
-  if (!answer && answer.error().code == Code::Unreachable) answer = core_->call(asked);
+  if (!answer && answer.error().code == Code::Unreachable) {
+    if (core_->cluster) core_->cluster->begin_anew();
+    answer = core_->call(asked);
+  }
   return api::read_submit_answer(GF_TRY(std::move(answer)));
 }
 

@@ -72,6 +72,12 @@ void Cluster::end() {
   child_ = {};
 }
 
+void Cluster::begin_anew() {
+  const std::lock_guard lock(mutex_);
+  end();
+  is_ready_ = false;
+}
+
 Result<os::Fd> Cluster::connect(const Silence& silence) {
   const std::lock_guard lock(mutex_);
   GF_CHECK(start(silence));

@@ -33,6 +33,9 @@ class Cluster {
   /// A connection to it, once it has read the cluster; what it waits for is told as
   /// Silence::tell. Errors: what keeps it from reading; Unreachable and Timeout.
   [[nodiscard]] Result<os::Fd> connect(const Silence& silence);
+  /// Another program is to answer what is asked from now on: this one closed a connection before it
+  /// had answered. Waits for its end.
+  void begin_anew();
   /// The namespace of what is named without one. Errors: as of connect().
   [[nodiscard]] Result<std::string> name_space(const Silence& silence);
   [[nodiscard]] const std::string& server() const { return server_; }
