@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm/programs.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -27,9 +28,13 @@ namespace {
 constexpr int kPatience = 60'000;  // ms; Slurm's own MessageTimeout is less
 constexpr std::size_t kMostTold = 1000;
 
-/// A user's settings of what squeue and others print are not for who reads it.
+constexpr off_t kMostOutput = 512 << 20;
+
+/// A user's settings of what these commands print and do are not for who reads it.
 constexpr auto kNotOurs = std::to_array<std::string_view>(
-    {"SQUEUE_", "SINFO_", "SLURM_TIME_FORMAT=", "SLURM_BITSTR_LEN=", "TZ="});
+    {"SQUEUE_", "SCANCEL_", "SCONTROL_", "SLURM_TIME_FORMAT=", "SLURM_BITSTR_LEN=", "TZ="});
+/// Of what is submitted: what gbatch does itself.
+constexpr auto kOfGbatch = std::to_array<std::string_view>({"SBATCH_WAIT=", "SBATCH_ARRAY_INX="});
 /// Where Slurm is, also for who submits an environment without it.
 constexpr auto kWhere = std::to_array<std::string_view>({"SLURM_CONF=", "SLURM_CLUSTERS="});
 
@@ -42,13 +47,15 @@ bool begins_with_any(std::string_view variable, const Names& names) {
 std::vector<std::string> environment_of(const Call& call) {
   std::vector<std::string> all = call.environment;
   const bool is_ours = all.empty();
+  std::erase_if(all, [](const std::string& one) { return begins_with_any(one, kOfGbatch); });
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     const std::string_view variable = *at;
     if (is_ours ? !begins_with_any(variable, kNotOurs) : begins_with_any(variable, kWhere)) {
       all.emplace_back(variable);
     }
   }
-  if (is_ours) all.insert(all.end(), {"TZ=UTC", "SLURM_TIME_FORMAT=standard"});
+  if (is_ours)
+    all.insert(all.end(), {"TZ=UTC", "SLURM_TIME_FORMAT=standard", "SLURM_BITSTR_LEN=0"});
   return all;
 }
 
@@ -65,15 +72,31 @@ Result<os::Fd> file_with(std::string_view text) {
   return file;
 }
 
-std::string text_in(const os::Fd& file) {
-  std::string text;
-  std::array<char, 65'536> part{};
-  (void)::lseek(file.get(), 0, SEEK_SET);
-  while (true) {
-    const ssize_t got = ::read(file.get(), part.data(), part.size());
-    if (got <= 0) return text;
-    text.append(part.data(), static_cast<std::size_t>(got));
+/// The same for what another one writes, who can write no more than fits.
+Result<os::Fd> file_for_output() {
+  os::Fd file(::memfd_create("gflow-slurm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.valid()) return os::errno_error("memfd_create");
+  if (::ftruncate(file.get(), kMostOutput) != 0) return os::errno_error("ftruncate");
+  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_GROW) != 0) return os::errno_error("fcntl");
+  return file;
+}
+
+/// Up to where it was written: the place in the file is the writer's, too.
+Result<std::string> text_in(const os::Fd& file, std::string_view program) {
+  const off_t size = ::lseek(file.get(), 0, SEEK_CUR);
+  if (size < 0) return os::errno_error("lseek");
+  if (size >= kMostOutput) {
+    return fail(Code::Exhausted,
+                tr_format("{} wrote more than {} MiB", program, kMostOutput >> 20));
   }
+  std::string text(static_cast<std::size_t>(size), '\0');
+  std::size_t had = 0;
+  while (had < text.size()) {
+    const ssize_t got = ::pread(file.get(), &text[had], text.size() - had, static_cast<off_t>(had));
+    if (got <= 0) return os::errno_error("read");
+    had += static_cast<std::size_t>(got);
+  }
+  return text;
 }
 
 struct Files {
@@ -90,6 +113,9 @@ Result<pid_t> spawn(const Call& call, const Files& files) {
   (void)::posix_spawn_file_actions_adddup2(&actions, files.in.get(), STDIN_FILENO);
   (void)::posix_spawn_file_actions_adddup2(&actions, files.out.get(), STDOUT_FILENO);
   (void)::posix_spawn_file_actions_adddup2(&actions, files.err.get(), STDERR_FILENO);
+  if (call.lock >= 0) {
+    (void)::posix_spawn_file_actions_adddup2(&actions, call.lock, call.lock);
+  }
   pid_t pid = 0;
   const int error = ::posix_spawnp(&pid,
                                    words.front().c_str(),
@@ -108,10 +134,36 @@ Result<pid_t> spawn(const Call& call, const Files& files) {
                         words.front()));
 }
 
+/// What is told in such words; all else is refused.
+struct Words {
+  std::string_view text;
+  Code code;
+};
+constexpr auto kWords = std::to_array<Words>({
+    {"Unable to contact slurm controller", Code::Unreachable},
+    {"Communication connection failure", Code::Unreachable},
+    {"Connection refused", Code::Unreachable},
+    {"Socket timed out", Code::Unreachable},
+    {"Zero Bytes were transmitted", Code::Unreachable},
+    {"Unable to establish controller machine", Code::Unreachable},
+    {"Access/permission denied", Code::Permission},
+    {"Access denied", Code::Permission},
+    {"User not permitted", Code::Permission},
+    {"Invalid job id", Code::NotFound},
+});
+
+Code code_of(std::string_view said) {
+  const auto known = std::ranges::find_if(kWords, [said](const Words& words) {
+    return said.find(words.text) != std::string_view::npos;
+  });
+  return known == kWords.end() ? Code::Infeasible : known->code;
+}
+
 }  // namespace
 
 Result<Ran> run(const Call& call) {
-  const Files files{GF_TRY(file_with(call.input)), GF_TRY(file_with({})), GF_TRY(file_with({}))};
+  const Files files{
+      GF_TRY(file_with(call.input)), GF_TRY(file_for_output()), GF_TRY(file_for_output())};
   const pid_t pid = GF_TRY(spawn(call, files));
   const os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   pollfd ended{process.get(), POLLIN, 0};
@@ -124,8 +176,8 @@ Result<Ran> run(const Call& call) {
     return fail(Code::Timeout, tr_format("{} did not end within a minute", call.argv.front()));
   }
   return Ran{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-             text_in(files.out),
-             text_in(files.err)};
+             GF_TRY(text_in(files.out, call.argv.front())),
+             GF_TRY(text_in(files.err, call.argv.front()))};
 }
 
 Error error_of(const Ran& ran, std::string_view program) {
@@ -140,10 +192,7 @@ Error error_of(const Ran& ran, std::string_view program) {
     if (words.empty()) continue;
     said += (said.empty() ? "" : "; ") + printable(words);
   }
-  const bool is_away = said.find("Unable to contact slurm controller") != std::string::npos ||
-                       said.find("Communication connection failure") != std::string::npos;
-  return {is_away ? Code::Unreachable : Code::Infeasible,
-          tr_format("Slurm says: {}", said.empty() ? std::string(program) : said)};
+  return {code_of(said), tr_format("Slurm says: {}", said.empty() ? std::string(program) : said)};
 }
 
 Result<std::string> output_of(const Call& call) {

@@ -15,6 +15,7 @@ struct Call {
   std::string input = {};
   /// "NAME=value": all it has, but for where Slurm's configuration is. Empty: this process's.
   std::vector<std::string> environment = {};
+  int lock = -1;  ///< a descriptor that it keeps open to its end
 };
 
 struct Ran {
@@ -24,11 +25,12 @@ struct Ran {
 };
 
 /// Runs it to its end, with the rights of who runs this. What asks tells times in UTC, whatever the
-/// user's settings of its output are. Errors: NotFound where Slurm is not installed; Timeout.
+/// user's settings of its output are. Errors: NotFound where Slurm is not installed; Timeout;
+/// Exhausted if it writes more than can be meant.
 [[nodiscard]] Result<Ran> run(const Call& call);
 
-/// The same for one that has to succeed. Errors: Infeasible, or Unreachable where the controller
-/// does not answer, in its own words.
+/// The same for one that has to succeed. Errors, in its own words: Infeasible; Unreachable where
+/// the controller does not answer; Permission; NotFound of a job that is not there.
 [[nodiscard]] Result<std::string> output_of(const Call& call);
 
 /// In Slurm's own words, without its name before them.
