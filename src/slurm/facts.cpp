@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kMostHosts = 10'000;
 constexpr std::uint64_t kMostIndices = 1024;
 constexpr std::string_view kNone = "(null)";
+constexpr std::string_view kNoTask = "4294967294";  ///< of what was left of an array that ended
 
 std::int64_t number_of(std::string_view text, std::int64_t otherwise = 0) {
   const auto read = parse_number(text);
@@ -111,7 +112,10 @@ struct Field {
 constexpr auto kFields = std::to_array<Field>({
     {'A',
      [](Job& job, std::string_view text) { job.id = static_cast<std::uint64_t>(number_of(text)); }},
-    {'K', [](Job& job, std::string_view text) { job.tasks = unless_none(text); }},
+    {'K',
+     [](Job& job, std::string_view text) {
+       job.tasks = text == kNoTask ? std::string_view{} : unless_none(text);
+     }},
     {'j', [](Job& job, std::string_view text) { job.name = text; }},
     {'u', [](Job& job, std::string_view text) { job.user = text; }},
     {'U',
@@ -144,6 +148,10 @@ constexpr auto kFields = std::to_array<Field>({
     {'Z', [](Job& job, std::string_view text) { job.work_dir = unless_none(text); }},
     {'k', [](Job& job, std::string_view text) { job.comment = unless_none(text); }},
     {'o', [](Job& job, std::string_view text) { job.command = unless_none(text); }},
+    {'F',
+     [](Job& job, std::string_view text) {
+       job.array = static_cast<std::uint64_t>(number_of(text));
+     }},
 });
 
 std::vector<std::string_view> parts_between(std::string_view text, std::string_view mark) {
@@ -220,6 +228,13 @@ std::vector<std::string> read_host_list(std::string_view text) {
     if (hosts.size() < kMostHosts) add_hosts(hosts, one);
   }
   return hosts;
+}
+
+std::string name_of(const Job& job) {
+  if (job.tasks.empty()) return std::to_string(job.id);
+  const std::string tasks = job.tasks.substr(0, job.tasks.find('%'));
+  const std::string array = std::to_string(job.array) + '_';
+  return parse_number(tasks) ? array + tasks : array + '[' + tasks + ']';
 }
 
 std::string squeue_format(const std::string& mark) {

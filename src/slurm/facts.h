@@ -36,7 +36,8 @@ struct Part {
 
 struct Job {
   std::uint64_t id = 0;
-  std::string tasks;  ///< of an array: "3", "2-9%1"; "" of a job that is of none
+  std::uint64_t array = 0;  ///< the number of its array, which the last task of it has, too
+  std::string tasks;        ///< of an array: "3", "2-9%1"; "" of a job that is of none
   std::string name;
   std::string user;
   std::uint32_t uid = 0;
@@ -60,6 +61,10 @@ struct Job {
   std::optional<std::pair<int, int>> exit{};  ///< code and signal
   std::string output{};
 };
+
+/// What scancel and scontrol call it, and nothing else: "42", of an array "35_3", what is left to
+/// start of one "35_[2-4,9]".
+[[nodiscard]] std::string name_of(const Job& job);
 
 struct Node {
   std::string name;

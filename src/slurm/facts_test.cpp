@@ -77,7 +77,8 @@ TEST(SlurmFacts, ANameIsNeitherARecordNorAField) {
                                 "0",
                                 "/home/ann",
                                 "(null)",
-                                "/dev/stdin x"};
+                                "/dev/stdin x",
+                                "5"};
   text = mark + ";";
   for (const std::string& value : values) text += value + mark + ",";
   const std::vector<Job> jobs = read_squeue(text + "\n" + mark + ";cut", mark);
@@ -88,6 +89,20 @@ TEST(SlurmFacts, ANameIsNeitherARecordNorAField) {
   EXPECT_EQ(jobs[0].limit, std::chrono::hours(24));
   EXPECT_EQ(jobs[0].run_time, std::chrono::minutes(5));
   EXPECT_FALSE(jobs[0].ended);
+}
+
+TEST(SlurmFacts, ATaskIsNamedByItsArray) {
+  Job job;
+  job.id = 35;
+  job.array = 35;
+  EXPECT_EQ(name_of(job), "35");
+  job.tasks = "3";  // the last one has the number of its array
+  EXPECT_EQ(name_of(job), "35_3");
+  job.tasks = "2-4,9%1";
+  EXPECT_EQ(name_of(job), "35_[2-4,9]");
+  job.tasks = "2";
+  job.id = 36;
+  EXPECT_EQ(name_of(job), "35_2");
 }
 
 TEST(SlurmFacts, DetailsAreTakenOfWhatIsDescribedOnce) {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "core/catalogue.h"
+#include "core/slurm_text.h"
 
 namespace gflow::slurm {
 namespace {
@@ -78,6 +79,12 @@ Outcome outcome_of(const Job& job, EndReason reason) {
     outcome.message = printable(job.reason);
   }
   return outcome;
+}
+
+/// What gbatch submitted together, as submitter.h notes it; "" of all else.
+std::string_view group_in(std::string_view comment) {
+  const auto parts = fields_between(comment, ':');
+  return parts.size() == 5 && parts[0] == "gflow" ? parts[4] : std::string_view{};
 }
 
 std::string upper_model(const std::string& type) {
@@ -154,6 +161,7 @@ class PictureMaker {
     shown.id = JobId(job.id);
     shown.spec.name = printable(job.name);
     if (!job.tasks.empty()) shown.spec.name += fmt::format("[{}]", printable(job.tasks));
+    shown.spec.group = printable(group_in(job.comment));
     shown.spec.user = {job.uid, printable(job.user)};
     shown.spec.time_limit = job.limit;
     shown.spec.priority = std::clamp<int>(

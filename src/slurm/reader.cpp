@@ -2,20 +2,16 @@
 #include "slurm/reader.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
-#include "base/text.h"
 #include "base/translate.h"
-#include "base/word_hash.h"
-#include "core/task_payload.h"
-#include "os/random.h"
 #include "slurm/elsewhere.h"
+#include "slurm/look.h"
 #include "slurm/programs.h"
-#include "slurm/submission.h"
+#include "slurm/submitter.h"
 
 namespace gflow::slurm {
 namespace {
@@ -25,89 +21,6 @@ using std::chrono::steady_clock;
 /// Sites of Slurm do not like who asks more often.
 constexpr std::chrono::seconds kBetween{5};
 constexpr int kRestPerWork = 9;
-
-/// Nobody who names a job can know the mark.
-Result<Facts> read_facts() {
-  const std::string mark = os::random_hex(8);
-  Facts facts;
-  facts.jobs = read_squeue(
-      GF_TRY(output_of(
-          {{"squeue", "--all", "--noheader", "--states=all", "--format=" + squeue_format(mark)}})),
-      mark);
-  facts.nodes =
-      read_nodes(GF_TRY(output_of({{"scontrol", "--oneliner", "--details", "show", "node"}})));
-  const Ran details = GF_TRY(run({{"scontrol", "--all", "--details", "show", "job"}}));
-  if (details.exit_code == 0) add_details(facts.jobs, details.out);
-  return facts;
-}
-
-/// As a submission is known again by: of the key, its content and the position in it.
-std::string comment_of(const api::SubmitRequest& request, const std::string& key, std::size_t at) {
-  return fmt::format("gflow:{}:{}:{}", digest_of(key), digest_of(request.digest), at);
-}
-
-/// The job that an earlier try of this made. Errors: KeyReused.
-Result<std::optional<JobId>> made_before(const Facts& facts, const std::string& comment) {
-  const std::string key = comment.substr(0, comment.find(':', comment.find(':') + 1) + 1);
-  const std::string position = comment.substr(comment.rfind(':'));
-  for (const Job& job : facts.jobs) {
-    if (job.uid != ::geteuid()) continue;
-    if (job.comment == comment) return JobId(job.id);
-    if (job.comment.starts_with(key) && job.comment.ends_with(position)) {
-      return fail(Code::KeyReused,
-                  tr("the Idempotency-Key was used for another submission; choose a new one"));
-    }
-  }
-  return std::nullopt;
-}
-
-/// "42" or "42;cluster"
-Result<JobId> id_in(std::string_view said) {
-  const auto id = parse_number(trim(said.substr(0, said.find(';'))));
-  if (id) return JobId(*id);
-  return fail(Code::Failure,
-              tr_format("sbatch gave no number: {}", printable(said.substr(0, 200))));
-}
-
-struct Submission {
-  Call call;
-  std::string comment;
-};
-
-Result<std::vector<JobId>> submit_all(const Facts& facts, const std::vector<Submission>& jobs) {
-  std::vector<JobId> ids;
-  for (const Submission& one : jobs) {
-    auto id = GF_TRY(made_before(facts, one.comment));
-    if (!id) {
-      const std::string said = GF_TRY(output_of(one.call));
-      id = GF_TRY(id_in(said));
-    }
-    ids.push_back(*id);
-  }
-  return ids;
-}
-
-/// All of them before one is submitted.
-Result<std::vector<Submission>> calls_of(const api::SubmitRequest& request, const Facts& facts) {
-  const std::string key =
-      request.idempotency_key.empty() ? os::random_hex(16) : request.idempotency_key;
-  std::vector<Submission> jobs;
-  for (const api::SubmitRequest::Item& item : request.items) {
-    if (item.tasks) {
-      return fail(Code::Usage,
-                  tr("the ids of Slurm's jobs are not one behind the other: submit each task of an "
-                     "array as an item of its own, as gbatch does"));
-    }
-    if (!item.depends_on_siblings.empty()) {
-      return fail(Code::Usage, tr("submit the jobs one after the other, with --depends-on"));
-    }
-    const Payload payload =
-        item.like ? complete(&request.items[*item.like].payload, item.payload) : item.payload;
-    const std::string comment = comment_of(request, key, jobs.size());
-    jobs.push_back({GF_TRY(sbatch_call(item.spec, payload, facts.nodes, comment)), comment});
-  }
-  return jobs;
-}
 
 }  // namespace
 
@@ -160,31 +73,30 @@ std::string Reader::log_path(JobId job) const {
 }
 
 /// What was changed is shown no later than it is told of.
-void Reader::change(std::function<Ids(const Facts&)> change, Answer answer) {
+void Reader::change(std::function<Ids()> change, Answer answer) {
   next_.cancel();
-  boost::asio::post(commands_,
-                    [this, change = std::move(change), answer = std::move(answer), facts = facts_] {
-                      boost::asio::post(io_, [this, answer, ids = change(*facts)] {
-                        read([ids, answer](const Result<void>&) { answer(ids); });
-                      });
-                    });
+  boost::asio::post(commands_, [this, change = std::move(change), answer = std::move(answer)] {
+    boost::asio::post(io_, [this, answer, ids = change()] {
+      read([ids, answer](const Result<void>&) { answer(ids); });
+    });
+  });
 }
 
 void Reader::submit(api::SubmitRequest request, const Principal& /*by*/, Answer answer) {
-  change(
-      [request = std::move(request)](const Facts& known) -> Ids {
-        const std::vector<Submission> jobs = GF_TRY(calls_of(request, known));
-        const Facts facts = request.idempotency_key.empty() ? Facts{} : GF_TRY(read_facts());
-        return submit_all(facts, jobs);
-      },
-      std::move(answer));
+  change([request = std::move(request)] { return submit_all(request); }, std::move(answer));
+}
+
+/// A task is one of its array, not the array that may have its number.
+std::string Reader::name_of(JobId id) const {
+  const auto job = std::ranges::find(facts_->jobs, id.value, &Job::id);
+  return job == facts_->jobs.end() ? fmt::format("{}", id.value) : slurm::name_of(*job);
 }
 
 void Reader::command(std::vector<std::string> words,
                      std::vector<JobId> jobs,
                      const Answer& answer) {
   change(
-      [words = std::move(words), jobs = std::move(jobs)](const Facts&) -> Ids {
+      [words = std::move(words), jobs = std::move(jobs)]() -> Ids {
         GF_CHECK(output_of({words}));
         return jobs;
       },
@@ -198,7 +110,7 @@ void Reader::cancel(const engine::event::Cancel& asked, const Answer& answer) {
     const auto job = find(id);
     if (!job) return answer(std::unexpected(job.error()));
     if (is_ended(**job)) return answer(wrong_state(**job, tr("it has already ended")));
-    words.push_back(fmt::format("{}", id.value));
+    words.push_back(name_of(id));
   }
   command(std::move(words), asked.jobs, answer);
 }
@@ -211,7 +123,7 @@ void Reader::hold(const engine::event::Hold& asked, const Answer& answer) {
     if (!is_pending(**job)) {
       return answer(wrong_state(**job, tr("only a waiting job can be held")));
     }
-    ids += fmt::format("{}{}", ids.empty() ? "" : ",", id.value);
+    ids += (ids.empty() ? "" : ",") + name_of(id);
   }
   command({"scontrol", "uhold", ids}, asked.jobs, answer);
 }
@@ -223,7 +135,7 @@ void Reader::release(const engine::event::Release& asked, const Answer& answer) 
   }
   std::string ids;
   for (const JobId id : asked.jobs) {
-    ids += fmt::format("{}{}", ids.empty() ? "" : ",", id.value);
+    ids += (ids.empty() ? "" : ",") + name_of(id);
   }
   command({"scontrol", "release", ids}, asked.jobs, answer);
 }

@@ -38,10 +38,11 @@ class Reader : public server::Facade {
   void read(std::function<void(Result<void>)> then);
   void read_later(std::chrono::steady_clock::duration pause);
   void draw(Facts facts);
-  void change(std::function<Ids(const Facts&)> change, Answer answer);
+  void change(std::function<Ids()> change, Answer answer);
   void cancel(const engine::event::Cancel& asked, const Answer& answer) override;
   void hold(const engine::event::Hold& asked, const Answer& answer) override;
   void release(const engine::event::Release& asked, const Answer& answer) override;
+  [[nodiscard]] std::string name_of(JobId id) const;
   void command(std::vector<std::string> words, std::vector<JobId> jobs, const Answer& answer);
 
   boost::asio::io_context& io_;

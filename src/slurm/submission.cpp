@@ -13,11 +13,13 @@
 #include "base/translate.h"
 #include "core/catalogue.h"
 #include "os/clock.h"
+#include "slurm/batch_header.h"
 
 namespace gflow::slurm {
 namespace {
 
 constexpr int kNiceOfPriority = 100;  ///< for each step below the usual priority
+constexpr std::string_view kOfArrays = "GFLOW_ARRAY_TASK_";
 /// Runs what is behind it, as a job that is a command has no script.
 constexpr std::string_view kByItself = "#!/bin/sh\nexec \"$@\"\n";
 
@@ -147,33 +149,63 @@ Result<std::string> part_of(const Request& request, const std::vector<Kind>& kin
   return fmt::format("{}{}:{}", shared->parts, type, std::max<std::int64_t>(count, 1));
 }
 
-/// gbatch makes a job of each task of an array: sbatch is not to do so again.
-std::string without_arrays(const std::string& script) {
-  std::string made;
-  std::string_view rest = script;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
-    const std::string_view line = rest.substr(0, end);
-    const bool is_array =
-        line.starts_with("#SBATCH") && (line.find("--array") != std::string_view::npos ||
-                                        line.find(" -a") != std::string_view::npos);
-    made += is_array ? '#' + std::string(line) : std::string(line);
-    rest.remove_prefix(end);
+/// Of GFLOW_ARRAY_TASK_ID and others: "" of a job that is no task.
+std::string_view array_value(const Payload& payload, std::string_view name) {
+  std::string_view value;  // the last one holds
+  for (const std::string& variable : payload.environment) {
+    const std::string_view text = variable;
+    if (!text.starts_with(kOfArrays) || !text.substr(kOfArrays.size()).starts_with(name)) continue;
+    const std::string_view rest = text.substr(kOfArrays.size() + name.size());
+    if (rest.starts_with('=')) value = rest.substr(1);
   }
-  return made;
+  return value;
 }
 
-std::string input_of(const Payload& payload) {
+/// What scripts for arrays of Slurm read. The number of the array is not among them: the tasks are
+/// jobs, and have none.
+void add_array_variables(std::vector<std::string>& environment, const Payload& payload) {
+  if (array_value(payload, "ID").empty()) return;
+  std::erase_if(environment,
+                [](const std::string& one) { return one.starts_with("SLURM_ARRAY_"); });
+  for (const char* name : {"ID", "COUNT", "MIN", "MAX"}) {
+    const std::string_view value = array_value(payload, name);
+    if (!value.empty()) environment.push_back(fmt::format("SLURM_ARRAY_TASK_{}={}", name, value));
+  }
+}
+
+Result<std::string> input_of(const Payload& payload) {
   if (!payload.script) return std::string(kByItself);
   const std::string& script = *payload.script;
-  return without_arrays(script.starts_with("#!") ? script : "#!/bin/bash\n" + script);
+  const std::vector<HeaderOption> options = header_options(script);
+  if (std::ranges::find(options, "test-only", &HeaderOption::name) != options.end()) {
+    return fail(Code::Usage,
+                tr("#SBATCH --test-only submits nothing: take the line out of the script, or run "
+                   "'sbatch --test-only SCRIPT'"));
+  }
+  std::string input =
+      without_what_gbatch_does(script.starts_with("#!") ? script : "#!/bin/bash\n" + script);
+  const std::string_view task = array_value(payload, "ID");
+  return task.empty() ? input : with_files_of_task(std::move(input), task);
 }
 
-std::string dependency_of(const Dependencies& dependencies) {
+/// Slurm takes a job that it does not know for one that has ended well.
+Result<std::string> dependency_of(const Dependencies& dependencies, const std::vector<Job>& jobs) {
   std::string text;
-  for (const JobId job : dependencies.jobs) {
+  for (const JobId id : dependencies.jobs) {
+    const auto job = std::ranges::find(jobs, id.value, &Job::id);
+    if (job == jobs.end()) {
+      return fail(Code::NotFound,
+                  tr_format("Slurm does not know job {} (any more): 'sacct -j {}' tells how it "
+                            "ended; if it ended well, leave it out of --depends-on",
+                            id.value,
+                            id.value));
+    }
     const char* between = dependencies.mode == DependencyMode::All ? "," : "?";
-    text += fmt::format("{}afterok:{}", text.empty() ? "" : between, job.value);
+    text += text.empty() ? "" : between;
+    // Of an array that has not begun, all of it.
+    const bool is_task = parse_number(job->tasks).has_value();
+    text += "afterok:" +
+            (is_task || job->array == 0 ? slurm::name_of(*job) : std::to_string(job->array));
   }
   return text;
 }
@@ -200,7 +232,9 @@ void add_resources(std::vector<std::string>& words, const JobSpec& spec) {
   }
 }
 
-void add_order(std::vector<std::string>& words, const JobSpec& spec) {
+Result<void> add_order(std::vector<std::string>& words,
+                       const JobSpec& spec,
+                       const std::vector<Job>& jobs) {
   if (spec.priority < kDefaultPriority) {
     words.push_back(fmt::format("--nice={}", (kDefaultPriority - spec.priority) * kNiceOfPriority));
   }
@@ -209,10 +243,11 @@ void add_order(std::vector<std::string>& words, const JobSpec& spec) {
     const auto left = std::chrono::ceil<std::chrono::seconds>(*spec.begin - os::now().wall);
     words.push_back(fmt::format("--begin=now+{}", std::max<std::int64_t>(left.count(), 0)));
   }
-  if (spec.dependencies.jobs.empty()) return;
-  words.push_back("--dependency=" + dependency_of(spec.dependencies));
+  if (spec.dependencies.jobs.empty()) return {};
+  words.push_back("--dependency=" + GF_TRY(dependency_of(spec.dependencies, jobs)));
   words.push_back(
       fmt::format("--kill-on-invalid-dep={}", spec.dependencies.auto_cancel ? "yes" : "no"));
+  return {};
 }
 
 }  // namespace
@@ -241,7 +276,7 @@ Result<std::string> gres_for(const Request& request, const std::vector<Node>& no
 
 Result<Call> sbatch_call(const JobSpec& spec,
                          const Payload& payload,
-                         const std::vector<Node>& nodes,
+                         const Facts& facts,
                          const std::string& comment) {
   for (const Limit& limit : kLimits) {
     if (limit.asks(spec, payload)) return fail(Code::Usage, tr(limit.text));
@@ -255,16 +290,17 @@ Result<Call> sbatch_call(const JobSpec& spec,
            "--chdir=" + spec.work_dir,
            "--comment=" + comment,
            spec.requeue ? "--requeue" : "--no-requeue"};
-  if (const std::string gres = GF_TRY(gres_for(spec.request, nodes)); !gres.empty()) {
+  if (const std::string gres = GF_TRY(gres_for(spec.request, facts.nodes)); !gres.empty()) {
     words.push_back("--gres=" + gres);
   }
   if (!spec.project.empty()) words.push_back("--account=" + spec.project);
   add_resources(words, spec);
-  add_order(words, spec);
+  GF_CHECK(add_order(words, spec, facts.jobs));
   words.emplace_back("/dev/stdin");
   words.insert(words.end(), payload.argv.begin() + (payload.script ? 1 : 0), payload.argv.end());
-  call.input = input_of(payload);
+  call.input = GF_TRY(input_of(payload));
   call.environment = payload.environment;
+  add_array_variables(call.environment, payload);
   call.environment.push_back("GFLOW_JOB_NAME=" + name_of(spec, payload));
   return call;
 }

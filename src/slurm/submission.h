@@ -12,11 +12,12 @@
 /// What somebody submits, as sbatch takes it.
 namespace gflow::slurm {
 
-/// `comment`: what it is known again by. Errors: Usage and Infeasible, for what Slurm cannot do,
-/// with what does it.
+/// `facts`: what Slurm has, and which jobs it knows. `comment`: what it is known again by. Errors:
+/// Usage and Infeasible, for what Slurm cannot do, with what does it; NotFound for a job that it is
+/// to wait for and that is not there.
 [[nodiscard]] Result<Call> sbatch_call(const JobSpec& spec,
                                        const Payload& payload,
-                                       const std::vector<Node>& nodes,
+                                       const Facts& facts,
                                        const std::string& comment);
 
 /// "gpu:v100:2", "shard:5", "" for none: what is to be asked for on each node. Errors: as above.

@@ -2,8 +2,13 @@
 """The commands with a real Slurm: what is submitted there, how it is shown and followed, what becomes of it."""
 
 import json
+import os
 import re
+import shutil
+import signal
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 from machine import BIN, PATIENCE
@@ -28,11 +33,25 @@ def slurm(whole_slurm):
     whole_slurm.until(lambda: not whole_slurm.ok("squeue", "--noheader"), "the end of what ran")
 
 
-def gflow(slurm, program, *words, code=0, **options):
-    done = subprocess.run([BIN / program, "--server", "slurm", *map(str, words)], env=slurm.environment, cwd=slurm.work, capture_output=True,
-                          text=True, timeout=PATIENCE, check=False, **options)
+def gflow(slurm, program, *words, code=0, env=None):
+    done = subprocess.run([BIN / program, "--server", "slurm", *map(str, words)], env=env or slurm.environment, cwd=slurm.work,
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == code, f"{program} {words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
+
+
+def instead_of(slurm, program, lines):
+    """An environment in which that program of Slurm is a script, which finds the real one as $REAL."""
+    real = shutil.which(program, path=slurm.environment["PATH"])
+    directory = Path(tempfile.mkdtemp(dir=slurm.root))
+    (directory / program).write_text(f"#!/bin/bash\nREAL={real}\n{lines}\n")
+    (directory / program).chmod(0o755)
+    return slurm.environment | {"PATH": f"{directory}:{slurm.environment['PATH']}"}
+
+
+def states(slurm, *names):
+    """Of tasks by their name of Slurm, "35_2"."""
+    return {name: re.search(r"JobState=(\w+)", described(slurm, name))[1] for name in names}
 
 
 def submit(slurm, *words, **options):
@@ -84,6 +103,102 @@ def test_each_task_of_an_array_is_a_job(slurm):
     jobs = re.findall(r"\d+", gflow(slurm, "gbatch", "--wait", script).stdout)
     assert len(jobs) == 3
     assert [gflow(slurm, "gjob", "log", job).stdout for job in jobs] == ["task 1\n", "task 2\n", "task 3\n"]
+
+
+def test_a_task_has_what_scripts_of_arrays_read(slurm):
+    script = slurm.work / "of_array.sh"
+    script.write_text("#!/bin/bash\n#SBATCH --array=5-6\n#SBATCH -o task_%a.txt -J x\n"
+                      "echo $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT, ${SLURM_ARRAY_JOB_ID-none}\n"
+                      "cat <<END\n#SBATCH --array=1-3\nEND\n")
+    gflow(slurm, "gbatch", "--wait", script)
+    for task in (5, 6):
+        assert (slurm.work / f"task_{task}.txt").read_text() == f"{task} of 2, none\n#SBATCH --array=1-3\n"
+
+
+def test_a_task_of_an_array_of_sbatch_is_changed_alone(slurm):
+    script = slurm.work / "sleeps.sh"
+    script.write_text("#!/bin/sh\nsleep 600\n")
+    array = int(slurm.ok("sbatch", "--parsable", "--array=1-3", script))
+    tasks = [f"{array}_{task}" for task in (1, 2, 3)]
+    slurm.until(lambda: set(states(slurm, *tasks).values()) == {"RUNNING"}, "their start")
+    gflow(slurm, "gcancel", array)  # the last task has the number of all
+    slurm.until(lambda: states(slurm, tasks[2]) == {tasks[2]: "CANCELLED"}, "its end")
+    assert set(states(slurm, *tasks[:2]).values()) == {"RUNNING"}
+
+
+def test_what_is_left_of_an_array_is_changed_without_what_runs(slurm):
+    script = slurm.work / "sleeps.sh"
+    script.write_text("#!/bin/sh\nsleep 600\n")
+    array = int(slurm.ok("sbatch", "--parsable", "--array=1-4%1", script))
+    slurm.until(lambda: states(slurm, f"{array}_1")[f"{array}_1"] == "RUNNING", "the start of the first")
+    gflow(slurm, "gjob", "hold", array)
+    reasons = slurm.ok("squeue", "--noheader", "--array", f"--jobs={array}", "--format=%i %r").splitlines()
+    assert sorted(reasons) == [f"{array}_1 None", *(f"{array}_{task} JobHeldUser" for task in (2, 3, 4))]
+    gflow(slurm, "gjob", "release", array)
+    gflow(slurm, "gcancel", array)
+    left = slurm.ok("squeue", "--noheader", "--array", f"--jobs={array}", "--format=%i %T")
+    assert left == f"{array}_1 RUNNING\n"
+
+
+@pytest.mark.parametrize("variable", ["SCANCEL_STATE=PENDING", "SCANCEL_NAME=nothing", "SCANCEL_INTERACTIVE=true"])
+def test_a_cancellation_is_not_changed_by_the_environment(slurm, variable):
+    job = submit(slurm, "sleep", "600")
+    slurm.until(lambda: "JobState=RUNNING" in described(slurm, job), "its start")
+    gflow(slurm, "gcancel", job, env=slurm.environment | dict([variable.split("=")]))
+    slurm.until(lambda: "JobState=CANCELLED" in described(slurm, job), "its end")
+
+
+@pytest.mark.parametrize("line", ["#SBATCH --wait", "#SBATCH -J x -W -t 5", "#SBATCH --quiet"])
+def test_a_script_does_not_keep_the_number_of_its_job(slurm, line):
+    script = slurm.work / "waits.sh"
+    script.write_text(f"#!/bin/sh\n{line}\nexit 4\n")
+    job = submit(slurm, script)
+    gflow(slurm, "gjob", "wait", job, code=4)
+    for variable in ("SBATCH_WAIT", "SBATCH_ARRAY_INX"):
+        submit(slurm, script, env=slurm.environment | {variable: "1"})
+
+
+def test_a_submission_is_made_once_though_gflow_slurm_is_killed(slurm):
+    """Its sbatch goes on, and what comes in its place waits for that."""
+    started, go, looks = (slurm.root / name for name in ("started", "go", "looks"))
+    environment = instead_of(slurm, "sbatch", f"echo $PPID >> {started}\nuntil [ -e {go} ]; do sleep 0.05; done\nexec $REAL \"$@\"")
+    environment = environment | {"PATH": instead_of(slurm, "squeue", f"echo >> {looks}\nexec $REAL \"$@\"")["PATH"].split(":")[0]
+                                 + ":" + environment["PATH"]}
+    asked = subprocess.Popen([BIN / "gbatch", "--server", "slurm", "--hold", "--name", "once", "true"], env=environment, cwd=slurm.work,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    slurm.until(lambda: started.exists() and started.read_text().endswith("\n"), "sbatch")
+    before = len(looks.read_text())
+    os.kill(int(started.read_text()), signal.SIGKILL)
+    slurm.until(lambda: len(looks.read_text()) >= before + 2, "the next gflow-slurm")  # its version, and a look
+    go.touch()
+    said, _ = asked.communicate(timeout=PATIENCE)
+    ids = slurm.ok("squeue", "--noheader", "--name=once", "--format=%A").split()
+    assert asked.returncode == 0 and len(ids) == 1 and f"Submitted batch job {ids[0]}\n" in said, (ids, said)
+
+
+def test_a_submission_that_sbatch_does_not_tell_of_is_found(slurm):
+    environment = instead_of(slurm, "sbatch", "$REAL \"$@\" > /dev/null\necho 'sbatch: error: Batch job submission failed: "
+                             "Socket timed out on send/recv operation' >&2\nexit 1")
+    job = submit(slurm, "--hold", "--name", "late", "true", env=environment)
+    assert slurm.ok("squeue", "--noheader", "--name=late", "--format=%A").split() == [str(job)]
+
+
+def test_what_was_submitted_before_an_error_is_told(slurm):
+    count = slurm.root / "count"
+    environment = instead_of(slurm, "sbatch", f"echo >> {count}\n[ $(wc -l < {count}) -lt 3 ] || {{ echo 'sbatch: error: "
+                             "QOSMaxSubmitJobPerUserLimit' >&2; exit 1; }\nexec $REAL \"$@\"")
+    said = gflow(slurm, "gbatch", "--hold", "--array", "1-5", "true", code=7, env=environment).stderr
+    ids = sorted(map(int, slurm.ok("squeue", "--noheader", "--format=%A").split()))
+    assert len(ids) == 2
+    assert f"QOSMaxSubmitJobPerUserLimit; of 5 jobs, 2 were submitted before: 'gcancel {ids[0]} {ids[1]}' cancels them" in said
+    group = re.search(r"gqueue --group (group-\w+)", said)[1]
+    assert sorted(job["id"] for job in json.loads(gflow(slurm, "gqueue", "--group", group, "--json").stdout)["jobs"]) == ids
+
+
+def test_a_job_that_slurm_does_not_know_is_not_waited_for(slurm):
+    said = gflow(slurm, "gbatch", "--depends-on", 999999, "--name", "never", "true", code=3).stderr
+    assert "Slurm does not know job 999999" in said
+    assert not slurm.ok("squeue", "--noheader", "--states=all", "--name=never")
 
 
 def test_what_waits_says_why(slurm):
