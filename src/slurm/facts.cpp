@@ -148,6 +148,7 @@ constexpr auto kFields = std::to_array<Field>({
     {'Z', [](Job& job, std::string_view text) { job.work_dir = unless_none(text); }},
     {'k', [](Job& job, std::string_view text) { job.comment = unless_none(text); }},
     {'o', [](Job& job, std::string_view text) { job.command = unless_none(text); }},
+    {'a', [](Job& job, std::string_view text) { job.account = unless_none(text); }},
     {'F',
      [](Job& job, std::string_view text) {
        job.array = static_cast<std::uint64_t>(number_of(text));
@@ -176,6 +177,18 @@ std::string_view value_in(std::string_view line, std::string_view name) {
   return {};
 }
 
+/// Without " [root@2026-11-28T12:00:00]" and what is behind it.
+std::string_view without_who(std::string_view reason) {
+  for (std::size_t at = 0; (at = reason.find(" [", at)) != std::string_view::npos; ++at) {
+    const std::string_view rest = reason.substr(at, reason.find(']', at) - at);
+    const std::size_t when = rest.find('@');
+    if (when != std::string_view::npos && read_time(rest.substr(when + 1))) {
+      return reason.substr(0, at);
+    }
+  }
+  return reason;
+}
+
 Node node_of(std::string_view line) {
   Node node;
   node.name = value_in(line, "NodeName");
@@ -186,8 +199,7 @@ Node node_of(std::string_view line) {
   node.state = value_in(line, "State");
   constexpr std::string_view kReason = " Reason=";
   if (const std::size_t at = line.find(kReason); at != std::string_view::npos) {
-    const std::string_view rest = line.substr(at + kReason.size());
-    node.reason = trim(rest.substr(0, rest.find(" [")));
+    node.reason = trim(without_who(line.substr(at + kReason.size())));
   }
   return node;
 }
@@ -195,10 +207,20 @@ Node node_of(std::string_view line) {
 /// What one description of a job says beyond squeue.
 struct Details {
   int times = 0;
+  int tasks = 1;
   std::vector<Part> parts{};
-  std::optional<std::pair<int, int>> exit{};
+  std::vector<Gres> of_job{};   ///< of all its nodes
+  std::vector<Gres> of_task{};  ///< of each task
   std::string output{};
 };
+
+/// What it asks for on each node, however it said that.
+std::vector<Gres> gres_of_node(const Details& details, int nodes) {
+  std::vector<Gres> gres = details.of_job.empty() ? details.of_task : details.of_job;
+  const std::int64_t times = details.of_job.empty() ? details.tasks : 1;
+  for (Gres& one : gres) one.count = (one.count * times + nodes - 1) / nodes;
+  return gres;
+}
 
 void take_line(Details& details, std::string_view line) {
   const std::string_view text = trim(line);
@@ -206,9 +228,12 @@ void take_line(Details& details, std::string_view line) {
     for (std::string& node : read_host_list(value_in(text, "Nodes"))) {
       details.parts.push_back({std::move(node), read_gres(value_in(text, "GRES"))});
     }
-  } else if (line.starts_with("   Requeue=")) {
-    const auto words = fields_between(value_in(text, "ExitCode"), ':');
-    if (words.size() == 2) details.exit = {small_number_of(words[0]), small_number_of(words[1])};
+  } else if (line.starts_with("   NumNodes=")) {
+    details.tasks = std::max(small_number_of(value_in(text, "NumTasks")), 1);
+  } else if (line.starts_with("   TresPerJob=")) {
+    details.of_job = read_gres(value_in(text, "TresPerJob"));
+  } else if (line.starts_with("   TresPerTask=")) {
+    details.of_task = read_gres(value_in(text, "TresPerTask"));
   } else if (line.starts_with("   StdOut=")) {
     details.output = text.substr(std::string_view("StdOut=").size());
   }
@@ -264,7 +289,26 @@ std::vector<Node> read_nodes(std::string_view text) {
   return nodes;
 }
 
-void add_details(std::vector<Job>& jobs, std::string_view text) {
+std::string exit_format(const std::string& mark) {
+  return "JobID:.;" + mark + ",exit_code:.;" + mark;
+}
+
+void add_exits(std::vector<Job>& jobs, std::string_view text, const std::string& mark) {
+  const std::vector<std::string_view> fields = parts_between(text, ';' + mark);
+  std::map<std::uint64_t, std::pair<int, int>> exits;
+  for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
+    const auto id = parse_number(trim(fields[i]));
+    const auto status = parse_number(trim(fields[i + 1]));
+    if (!id || !status) continue;
+    exits[*id] = {static_cast<int>(*status >> 8 & 0xFF), static_cast<int>(*status & 0x7F)};
+  }
+  for (Job& job : jobs) {
+    const auto at = exits.find(job.id);
+    if (at != exits.end()) job.exit = at->second;
+  }
+}
+
+std::vector<std::uint64_t> add_details(std::vector<Job>& jobs, std::string_view text) {
   std::map<std::uint64_t, Details> all;
   Details* its = nullptr;
   for (const std::string_view line : fields_between(text, '\n')) {
@@ -275,13 +319,19 @@ void add_details(std::vector<Job>& jobs, std::string_view text) {
       take_line(*its, line);
     }
   }
+  std::vector<std::uint64_t> doubtful;
   for (Job& job : jobs) {
     const auto at = all.find(job.id);
-    if (at == all.end() || at->second.times != 1) continue;
+    if (at == all.end()) continue;
+    if (at->second.times != 1) {
+      doubtful.push_back(job.id);
+      continue;
+    }
     job.parts = at->second.parts;
-    job.exit = at->second.exit;
     job.output = at->second.output;
+    if (job.gres.empty()) job.gres = gres_of_node(at->second, job.nodes);
   }
+  return doubtful;
 }
 
 }  // namespace gflow::slurm

@@ -56,9 +56,10 @@ struct Job {
   std::string work_dir;
   std::string comment;
   std::string command;
+  std::string account;
+  std::optional<std::pair<int, int>> exit{};  ///< code and signal; nothing before its end
   // Of what only scontrol tells; nothing where that could be of another job.
   std::vector<Part> parts{};
-  std::optional<std::pair<int, int>> exit{};  ///< code and signal
   std::string output{};
 };
 
@@ -86,8 +87,13 @@ struct Facts {
 [[nodiscard]] std::vector<Job> read_squeue(std::string_view text, const std::string& mark);
 /// Of 'scontrol --oneliner --details show node'.
 [[nodiscard]] std::vector<Node> read_nodes(std::string_view text);
+/// What 'squeue --Format' is to be for how jobs ended, which --format does not have; takes what it
+/// prints then.
+[[nodiscard]] std::string exit_format(const std::string& mark);
+void add_exits(std::vector<Job>& jobs, std::string_view text, const std::string& mark);
+
 /// Takes what 'scontrol --details show job' says more. A job that is described twice, as one whose
-/// name pretends to be another's description would have it, gets nothing.
-void add_details(std::vector<Job>& jobs, std::string_view text);
+/// name pretends to be another's description would have it, gets nothing: the answer is who.
+std::vector<std::uint64_t> add_details(std::vector<Job>& jobs, std::string_view text);
 
 }  // namespace gflow::slurm

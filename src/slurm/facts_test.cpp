@@ -78,6 +78,7 @@ TEST(SlurmFacts, ANameIsNeitherARecordNorAField) {
                                 "/home/ann",
                                 "(null)",
                                 "/dev/stdin x",
+                                "physics",
                                 "5"};
   text = mark + ";";
   for (const std::string& value : values) text += value + mark + ",";
@@ -111,16 +112,43 @@ TEST(SlurmFacts, DetailsAreTakenOfWhatIsDescribedOnce) {
       "     Nodes=n[1-2] CPU_IDs=0 Mem=10 GRES=gpu:v100:2(IDX:0-1)\n   StdOut=/home/a b/out\n\n";
   std::vector<Job> jobs(1);
   jobs[0].id = 7;
-  add_details(jobs, seven);
+  EXPECT_TRUE(add_details(jobs, seven).empty());
   ASSERT_EQ(jobs[0].parts.size(), 2U);
   EXPECT_EQ(jobs[0].parts[1].node, "n2");
-  EXPECT_EQ(jobs[0].exit, std::pair(3, 0));
   EXPECT_EQ(jobs[0].output, "/home/a b/out");
   std::vector<Job> forged(1);
   forged[0].id = 7;
-  add_details(forged, seven + "JobId=8 JobName=y\n\nJobId=7 JobName=z\n   StdOut=/etc/passwd\n");
+  EXPECT_EQ(add_details(forged,
+                        seven + "JobId=8 JobName=y\n\nJobId=7 JobName=z\n   StdOut=/etc/passwd\n"),
+            std::vector<std::uint64_t>{7});
   EXPECT_EQ(forged[0].output, "");
-  EXPECT_FALSE(forged[0].exit);
+}
+
+TEST(SlurmFacts, WhatIsAskedForOtherwiseThanOnEachNodeIsCounted) {
+  struct Case {
+    const char* lines;
+    int nodes;
+    std::int64_t gpus;
+  };
+  const Case cases[] = {{"   TresPerJob=gres:gpu:3\n", 2, 2},
+                        {"   NumNodes=1 NumCPUs=6 NumTasks=3\n   TresPerTask=gres:gpu:1\n", 1, 3}};
+  for (const Case& one : cases) {
+    std::vector<Job> jobs(1);
+    jobs[0].id = 7;
+    jobs[0].nodes = one.nodes;
+    (void)add_details(jobs, "JobId=7 JobName=x\n" + std::string(one.lines));
+    ASSERT_EQ(jobs[0].gres.size(), 1U) << one.lines;
+    EXPECT_EQ(jobs[0].gres[0].count, one.gpus) << one.lines;
+  }
+}
+
+TEST(SlurmFacts, ExitsAreTakenByTheMark) {
+  std::vector<Job> jobs(3);
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id = i + 1;
+  add_exits(jobs, "1;6f1792;6f\n2;6f9;6f\nx;6f;6f\n", "6f");
+  EXPECT_EQ(jobs[0].exit, std::pair(7, 0));
+  EXPECT_EQ(jobs[1].exit, std::pair(0, 9));
+  EXPECT_FALSE(jobs[2].exit);
 }
 
 TEST(SlurmFacts, NodesAreRead) {
@@ -134,6 +162,10 @@ TEST(SlurmFacts, NodesAreRead) {
   ASSERT_EQ(nodes[0].gres.size(), 2U);
   EXPECT_EQ(nodes[0].state, "MIXED+DRAIN");
   EXPECT_EQ(nodes[0].reason, "its fan");
+  EXPECT_EQ(read_nodes("NodeName=n Reason=fan [left] broken [root@2026-11-28T17:59:03] Extra=x\n")
+                .front()
+                .reason,
+            "fan [left] broken");
 }
 
 }  // namespace

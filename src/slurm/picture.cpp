@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
 #include "base/translate.h"
 #include "core/catalogue.h"
 #include "core/slurm_text.h"
+#include "slurm/gpu_kinds.h"
 
 namespace gflow::slurm {
 namespace {
@@ -87,6 +89,19 @@ std::string_view group_in(std::string_view comment) {
   return parts.size() == 5 && parts[0] == "gflow" ? parts[4] : std::string_view{};
 }
 
+/// "%N" of a name of a file, which Slurm 22.05 leaves to who asks, is the first node.
+std::string output_of(const Job& job) {
+  std::string path = job.output;
+  for (std::size_t at = 0; (at = path.find("%N", at)) != std::string::npos;) {
+    if (job.node_names.empty()) break;
+    path.replace(at, 2, job.node_names.front());
+    at += job.node_names.front().size();
+  }
+  return path;
+}
+
+bool is_part(const Gres& gres) { return gres.kind == "shard" || gres.kind == "mps"; }
+
 std::string upper_model(const std::string& type) {
   const std::string model = catalogue::short_model("", type);
   return type.empty() || model.empty() ? "GPU" : model;
@@ -94,7 +109,8 @@ std::string upper_model(const std::string& type) {
 
 class PictureMaker {
  public:
-  PictureMaker(const Facts& facts, Now now) : facts_(facts), now_(now), state_(policy(), kBoot) {}
+  PictureMaker(const Facts& facts, Now now)
+      : facts_(facts), now_(now), kinds_(gpu_kinds(facts.nodes)), state_(policy(), kBoot) {}
 
   Picture paint(std::uint64_t revision) {
     state_.set_lived(now_.wall.time_since_epoch(), now_.mono);
@@ -108,7 +124,7 @@ class PictureMaker {
       gflow::Job shown = shown_as(job);
       last = std::max(last, shown.id);
       if (is_waiting(job)) picture.told.emplace(shown.id, explained(job.reason));
-      if (!job.output.empty()) picture.outputs.emplace(shown.id, job.output);
+      if (!job.output.empty()) picture.outputs.emplace(shown.id, output_of(job));
       state_.restore(std::move(shown));
     }
     state_.restored(JobId(last.value + 1));
@@ -131,7 +147,8 @@ class PictureMaker {
   }
 
   void add_node(const Node& node) {
-    if (!is_node_name(node.name)) return;
+    // What slurm.conf foresees ("FUTURE") is not there.
+    if (!is_node_name(node.name) || node.state.starts_with("FUTURE")) return;
     Machine machine{.name = node.name, .source = "slurm", .cpus = node.cpus, .memory = node.memory};
     for (const Gres& gres : node.gres) {
       if (gres.kind != "gpu") continue;
@@ -145,11 +162,13 @@ class PictureMaker {
       }
     }
     if (node.state.find("DRAIN") != std::string::npos ||
-        node.state.find("MAINT") != std::string::npos) {
+        node.state.find("MAINT") != std::string::npos ||
+        node.state.find("FAIL") != std::string::npos) {
       drains_.push_back(
           {.node = node.name, .gpu = {}, .reason = printable(node.reason), .by = "slurm"});
     }
-    if (node.state.starts_with("DOWN") || node.state.find("NOT_RESPONDING") != std::string::npos ||
+    if (node.state.starts_with("DOWN") || node.state.find("INVAL") != std::string::npos ||
+        node.state.find("NOT_RESPONDING") != std::string::npos ||
         node.state.find('*') != std::string::npos) {
       unreachable_.emplace(node.name, printable(node.reason.empty() ? node.state : node.reason));
     }
@@ -160,9 +179,12 @@ class PictureMaker {
     gflow::Job shown;
     shown.id = JobId(job.id);
     shown.spec.name = printable(job.name);
-    if (!job.tasks.empty()) shown.spec.name += fmt::format("[{}]", printable(job.tasks));
+    if (!job.tasks.empty()) {
+      shown.spec.name += fmt::format("[{}]", cut_end(printable(job.tasks), kTasksWidth));
+    }
     shown.spec.group = printable(group_in(job.comment));
     shown.spec.user = {job.uid, printable(job.user)};
+    shown.spec.project = printable(job.account);
     shown.spec.time_limit = job.limit;
     shown.spec.priority = std::clamp<int>(
         kDefaultPriority - static_cast<int>(std::clamp<std::int64_t>(job.nice / 100, -245, 10)),
@@ -192,35 +214,32 @@ class PictureMaker {
     Request request;
     request.nodes = job.nodes;
     request.cpus = (job.cpus + job.nodes - 1) / job.nodes;
+    std::map<std::string, std::int64_t> of_types;  // asked for twice, it is given once
     for (const Gres& gres : job.gres) {
       if (gres.kind == "gpu") {
-        request.gpus += static_cast<int>(std::min<std::int64_t>(gres.count, kMostGpus));
-        if (!gres.type.empty()) request.models = {upper_model(gres.type)};
+        std::int64_t& count = of_types[gres.type];
+        count = std::max(count, gres.count);
+      } else if (is_part(gres)) {
+        ask_for_part(request, gres, gres.type);
       }
-      if (gres.kind != "shard" && gres.kind != "mps") continue;
-      request.gpus = 1;
-      request.mode = GpuMode::Fraction;
-      request.share = part_of(gres);
     }
+    std::int64_t gpus = request.gpus;
+    for (const auto& [type, count] : of_types) {
+      gpus += std::min(count, kMostGpus);
+      if (!type.empty()) request.models.push_back(upper_model(type));
+    }
+    request.gpus = static_cast<int>(std::min(gpus, kMostGpus));
+    std::ranges::sort(request.models);
     return request;
   }
 
-  /// By the nodes that have fewest of them on a GPU.
-  [[nodiscard]] Share part_of(const Gres& parts) const {
-    std::int64_t of_gpu = 0;
-    for (const Node& node : facts_.nodes) {
-      std::int64_t gpus = 0;
-      std::int64_t count = 0;
-      for (const Gres& gres : node.gres) {
-        if (gres.kind == "gpu") gpus += gres.count;
-        if (gres.kind == parts.kind) count += gres.count;
-      }
-      if (gpus > 0 && count >= gpus && (of_gpu == 0 || count / gpus < of_gpu))
-        of_gpu = count / gpus;
-    }
+  void ask_for_part(Request& request, const Gres& parts, std::string_view type) const {
+    const std::int64_t of_gpu = parts_of_gpu(kinds_, parts.kind, type);
     const std::int64_t share =
         of_gpu == 0 ? Share::kWholeParts : Share::kWholeParts * parts.count / of_gpu;
-    return Share{
+    request.gpus = 1;
+    request.mode = GpuMode::Fraction;
+    request.share = Share{
         static_cast<std::int32_t>(std::clamp<std::int64_t>(share, 1, Share::kWholeParts - 1))};
   }
 
@@ -241,42 +260,72 @@ class PictureMaker {
     return attempt;
   }
 
+  /// Of GPUs and of parts of them: what else has indices ("nic") has others.
   [[nodiscard]] std::vector<int> indices_on(const Job& job, const std::string& node) const {
     const auto machine = machines_.find(node);
-    std::vector<int> all;
+    std::set<int> all;
     for (const Part& part : job.parts) {
       if (part.node != node) continue;
-      for (const Gres& gres : part.gres)
-        all.insert(all.end(), gres.indices.begin(), gres.indices.end());
+      for (const Gres& gres : part.gres) {
+        if (gres.kind == "gpu" || is_part(gres)) {
+          all.insert(gres.indices.begin(), gres.indices.end());
+        }
+      }
     }
-    std::ranges::sort(all);
-    const auto doubles = std::ranges::unique(all);
-    all.erase(doubles.begin(), doubles.end());
     const auto most =
         machine == machines_.end() ? 0 : static_cast<int>(machine->second.devices.size());
     std::erase_if(all, [most](int index) { return index >= most; });
-    return all;
+    return {all.begin(), all.end()};
   }
 
-  /// What it holds is as much as Slurm says it has; what is not told is not held.
+  /// Whether all GPUs of what it has are told by their indices.
+  static bool is_told(const Job& job) {
+    bool has_some = false;
+    for (const Part& part : job.parts) {
+      for (const Gres& gres : part.gres) {
+        if (gres.kind == "gpu" && std::cmp_not_equal(gres.indices.size(), gres.count)) return false;
+        if (is_part(gres) && gres.count > 0 && gres.indices.empty()) return false;
+        has_some = has_some || gres.kind == "gpu" || is_part(gres);
+      }
+    }
+    return has_some || job.gres.empty();
+  }
+
+  /// What it holds is as much as Slurm says it has, whatever it asked for, and not the same on each
+  /// node; what is not told is not held.
   JobState running(const Job& job, gflow::Job& shown) {
     Running running;
     running.attempt = attempt_of(job);
     shown.attempts = 1;
-    const auto gpus = static_cast<int>(running.attempt.allocation.gpus.size());
-    const bool is_told = gpus == shown.spec.request.gpus &&
-                         std::ranges::all_of(running.attempt.peers, [gpus](const Allocation& peer) {
-                           return static_cast<int>(peer.gpus.size()) == gpus;
-                         });
-    const bool is_known = machines_.contains(running.attempt.allocation.node);
-    if (!is_told || !is_known) {
-      shown.spec.request = {};
+    Request& request = shown.spec.request;
+    if (!is_told(job) || !machines_.contains(running.attempt.allocation.node)) {
+      request = {};
       running.attempt.allocation.gpus.clear();
       running.attempt.peers.clear();
     }
-    shown.spec.request.nodes = 1 + static_cast<int>(running.attempt.peers.size());
+    std::size_t most = running.attempt.allocation.gpus.size();
+    for (const Allocation& peer : running.attempt.peers) most = std::max(most, peer.gpus.size());
+    request.gpus = static_cast<int>(most);
+    request.nodes = 1 + static_cast<int>(running.attempt.peers.size());
+    if (request.mode == GpuMode::Fraction) hold_part(job, request);
     if (job.state == "SUSPENDED") running.suspended = now_.mono;
     return running;
+  }
+
+  /// The part of a GPU of the node that it runs on.
+  void hold_part(const Job& job, Request& request) const {
+    const auto node =
+        std::ranges::find(facts_.nodes, job.parts.empty() ? "" : job.parts[0].node, &Node::name);
+    if (node == facts_.nodes.end() || request.gpus == 0) return;
+    const auto type = std::ranges::find(node->gres, "gpu", &Gres::kind);
+    for (const Gres& gres : job.parts[0].gres) {
+      if (!is_part(gres) || type == node->gres.end()) continue;
+      const int gpus = std::exchange(request.gpus, 1);
+      ask_for_part(request,
+                   {.kind = gres.kind, .type = "", .count = gres.count / gpus, .indices = {}},
+                   type->type);
+      request.gpus = gpus;
+    }
   }
 
   JobState ended(const Job& job, Outcome outcome, gflow::Job& shown) const {
@@ -291,9 +340,11 @@ class PictureMaker {
   }
 
   static constexpr std::int64_t kMostGpus = 1024;
+  static constexpr std::size_t kTasksWidth = 24;
 
   const Facts& facts_;
   Now now_;
+  std::vector<GpuKind> kinds_;
   engine::State state_;
   std::map<std::string, Machine> machines_;
   std::map<std::string, std::string> unreachable_;

@@ -21,6 +21,7 @@ using std::chrono::steady_clock;
 /// Sites of Slurm do not like who asks more often.
 constexpr std::chrono::seconds kBetween{5};
 constexpr int kRestPerWork = 9;
+constexpr std::chrono::seconds kUsualJobAge{300};
 
 }  // namespace
 
@@ -38,8 +39,8 @@ void Reader::read(std::function<void(Result<void>)> then) {
   boost::asio::post(commands_, [this, then = std::move(then)] {
     const auto begun = steady_clock::now();
     auto facts = read_facts();
-    const auto took = steady_clock::now() - begun;
-    boost::asio::post(io_, [this, then, took, facts = std::move(facts)]() mutable {
+    const auto pause = pause_after(steady_clock::now() - begun);
+    boost::asio::post(io_, [this, then, pause, facts = std::move(facts)]() mutable {
       trouble("slurm", facts ? "" : facts.error().message);
       Result<void> done;
       if (facts) {
@@ -47,10 +48,20 @@ void Reader::read(std::function<void(Result<void>)> then) {
       } else {
         done = std::unexpected(std::move(facts).error());
       }
-      read_later(std::max<steady_clock::duration>(kBetween, kRestPerWork * took));
+      read_later(pause);
       if (then) then(std::move(done));
     });
   });
+}
+
+/// Short enough for each job to be seen once it has ended, before Slurm forgets it.
+steady_clock::duration Reader::pause_after(steady_clock::duration look) {
+  constexpr int kLooks = 4;
+  const steady_clock::duration pause = kRestPerWork * look;
+  if (pause <= kBetween) return kBetween;
+  if (!job_age_) job_age_ = read_job_age().value_or(kUsualJobAge);
+  return std::max<steady_clock::duration>(
+      kBetween, std::min<steady_clock::duration>(pause, *job_age_ / kLooks));
 }
 
 void Reader::read_later(steady_clock::duration pause) {

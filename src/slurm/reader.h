@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class Reader : public server::Facade {
  private:
   using Ids = Result<std::vector<JobId>>;
   void read(std::function<void(Result<void>)> then);
+  [[nodiscard]] std::chrono::steady_clock::duration pause_after(
+      std::chrono::steady_clock::duration look);
   void read_later(std::chrono::steady_clock::duration pause);
   void draw(Facts facts);
   void change(std::function<Ids()> change, Answer answer);
@@ -49,7 +52,8 @@ class Reader : public server::Facade {
   boost::asio::thread_pool commands_{1};
   boost::asio::steady_timer next_;
   std::shared_ptr<const Facts> facts_;
-  std::map<JobId, std::string> outputs_;  ///< as in Picture
+  std::optional<std::chrono::seconds> job_age_;  ///< of the commands' thread
+  std::map<JobId, std::string> outputs_;         ///< as in Picture
 };
 
 }  // namespace gflow::slurm

@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
-#include <set>
 
 #include "base/text.h"
 #include "base/translate.h"
-#include "core/catalogue.h"
 #include "os/clock.h"
 #include "slurm/batch_header.h"
+#include "slurm/gres_request.h"
 
 namespace gflow::slurm {
 namespace {
@@ -46,108 +44,17 @@ constexpr auto kLimits = std::to_array<Limit>({
      tr_later("a job of Slurm sees the GPUs that it has, not all of its node: ask for some")},
     {[](const JobSpec& spec, const Payload&) { return spec.request.mode == GpuMode::TimeSlice; },
      tr_later("GPUs of Slurm are not time-sliced: ask for a part of one, such as 0.5")},
+    {[](const JobSpec& spec, const Payload&) {
+       return spec.request.mode == GpuMode::Fraction && spec.request.share_limit.parts > 0 &&
+              spec.request.share_limit != spec.request.share;
+     },
+     tr_later("a part of a GPU is one number in Slurm: write 0.3 in the place of 0.3..0.5")},
+    {[](const JobSpec& spec, const Payload&) { return spec.grace != JobSpec{}.grace; },
+     tr_later("how long a job has to end is the same for all jobs of a Slurm ('scontrol show "
+              "config', KillWait): leave out --grace")},
     {[](const JobSpec&, const Payload& payload) { return payload.config_name.has_value(); },
      tr_later("Slurm carries no configuration: leave out --config and read the file where it is")},
 });
-
-/// GPUs of one type, as nodes have them.
-struct Kind {
-  std::string type;               ///< as Slurm calls it; "" if it calls it nothing
-  std::int64_t parts_of_gpu = 0;  ///< shards, or of MPS; the fewest; 0: its nodes have none
-  std::string parts;              ///< "shard" or "mps"
-};
-
-bool is_model(const std::string& type, const Request& request) {
-  return request.models.empty() ||
-         std::ranges::any_of(request.models, [&type](const std::string& wanted) {
-           return catalogue::answers(wanted, catalogue::device_model("", type, {})) ||
-                  to_lower(wanted) == to_lower(type);
-         });
-}
-
-/// Whether a whole one has the memory that is to be free on it; what nothing is known of has not.
-bool has_memory(const std::string& type, const Request& request) {
-  const bool is_asked = request.mode != GpuMode::Fraction && request.gpu_memory.bytes > 0;
-  if (!is_asked) return true;
-  const auto whole = catalogue::memory_of(catalogue::device_model("", type, {}));
-  return whole && *whole >= request.gpu_memory;
-}
-
-std::int64_t count_of(const Node& node, std::string_view kind) {
-  std::int64_t count = 0;
-  for (const Gres& one : node.gres) count += one.kind == kind ? one.count : 0;
-  return count;
-}
-
-void note_parts(Kind& kind, const Node& node) {
-  const std::int64_t gpus = count_of(node, "gpu");
-  for (const char* parts : {"shard", "mps"}) {
-    const std::int64_t of_gpu = gpus > 0 ? count_of(node, parts) / gpus : 0;
-    if (of_gpu == 0 || (!kind.parts.empty() && kind.parts != parts)) continue;
-    kind.parts_of_gpu = kind.parts.empty() ? of_gpu : std::min(kind.parts_of_gpu, of_gpu);
-    kind.parts = parts;
-  }
-}
-
-std::vector<Kind> kinds_of(const Request& request, const std::vector<Node>& nodes) {
-  std::vector<Kind> kinds;
-  for (const Node& node : nodes) {
-    for (const Gres& gres : node.gres) {
-      if (gres.kind != "gpu" || !is_model(gres.type, request)) continue;
-      auto at = std::ranges::find(kinds, gres.type, &Kind::type);
-      if (at == kinds.end()) at = kinds.insert(kinds.end(), {gres.type});
-      note_parts(*at, node);
-    }
-  }
-  return kinds;
-}
-
-Error no_such_gpu(const std::vector<Node>& nodes) {
-  std::set<std::string> types;
-  for (const Node& node : nodes) {
-    for (const Gres& gres : node.gres) {
-      if (gres.kind == "gpu") types.insert(gres.type.empty() ? "gpu" : printable(gres.type));
-    }
-  }
-  return {Code::Infeasible,
-          types.empty()
-              ? tr("no node of Slurm has GPUs")
-              : tr_format("no node of Slurm has such GPUs; there are: {}",
-                          join(std::vector<std::string>(types.begin(), types.end()), ", "))};
-}
-
-/// A part of one GPU, of whichever is larger: that of its compute or that of its memory.
-Result<std::string> part_of(const Request& request, const std::vector<Kind>& kinds) {
-  if (request.gpus > 1) {
-    return fail(Code::Usage,
-                tr("parts of several GPUs cannot be asked for in Slurm: ask for whole ones, or for "
-                   "a part of one"));
-  }
-  const auto shared =
-      std::ranges::find_if(kinds, [](const Kind& kind) { return kind.parts_of_gpu > 0; });
-  if (shared == kinds.end()) {
-    return fail(Code::Infeasible,
-                tr("no such GPU of Slurm is shared (its nodes have neither shard nor mps): ask for "
-                   "whole ones"));
-  }
-  double part = static_cast<double>(request.share.parts) / Share::kWholeParts;
-  if (request.gpu_memory.bytes > 0) {
-    const auto whole = catalogue::memory_of(catalogue::device_model("", shared->type, {}));
-    if (!whole) {
-      return fail(Code::Usage,
-                  tr("Slurm knows no memory of GPUs, and nothing says how much such a GPU has: "
-                     "write the part of it instead, such as 0.5"));
-    }
-    const double of_memory =
-        static_cast<double>(request.gpu_memory.bytes) / static_cast<double>(whole->bytes);
-    if (of_memory > 1) return fail(Code::Infeasible, tr("no such GPU of Slurm has so much memory"));
-    part = std::max(part, of_memory);
-  }
-  const auto count =
-      static_cast<std::int64_t>(std::ceil(part * static_cast<double>(shared->parts_of_gpu) - 1e-9));
-  const std::string type = request.models.empty() || shared->type.empty() ? "" : ":" + shared->type;
-  return fmt::format("{}{}:{}", shared->parts, type, std::max<std::int64_t>(count, 1));
-}
 
 /// Of GFLOW_ARRAY_TASK_ID and others: "" of a job that is no task.
 std::string_view array_value(const Payload& payload, std::string_view name) {
@@ -251,28 +158,6 @@ Result<void> add_order(std::vector<std::string>& words,
 }
 
 }  // namespace
-
-Result<std::string> gres_for(const Request& request, const std::vector<Node>& nodes) {
-  if (request.gpus == 0) return {};
-  std::vector<Kind> kinds = kinds_of(request, nodes);
-  if (kinds.empty()) return std::unexpected(no_such_gpu(nodes));
-  if (request.mode == GpuMode::Fraction) return part_of(request, kinds);
-  const auto lacking = std::ranges::remove_if(
-      kinds, [&request](const Kind& kind) { return !has_memory(kind.type, request); });
-  const bool is_any = request.models.empty() && lacking.empty();
-  kinds.erase(lacking.begin(), lacking.end());
-  if (kinds.empty()) {
-    return fail(Code::Infeasible,
-                tr("no such GPU of Slurm is known to have so much memory: name a model"));
-  }
-  if (is_any || (kinds.size() == 1 && kinds.front().type.empty())) {
-    return fmt::format("gpu:{}", request.gpus);
-  }
-  if (kinds.size() > 1) {
-    return fail(Code::Usage, tr("Slurm takes one model for a job: name one of them"));
-  }
-  return fmt::format("gpu:{}:{}", kinds.front().type, request.gpus);
-}
 
 Result<Call> sbatch_call(const JobSpec& spec,
                          const Payload& payload,

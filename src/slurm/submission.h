@@ -20,7 +20,4 @@ namespace gflow::slurm {
                                        const Facts& facts,
                                        const std::string& comment);
 
-/// "gpu:v100:2", "shard:5", "" for none: what is to be asked for on each node. Errors: as above.
-[[nodiscard]] Result<std::string> gres_for(const Request& request, const std::vector<Node>& nodes);
-
 }  // namespace gflow::slurm

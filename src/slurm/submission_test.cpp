@@ -5,42 +5,8 @@
 
 #include <algorithm>
 
-#include "core/gpu_request.h"
-
 namespace gflow::slurm {
 namespace {
-
-Request asking(const std::string& gpus) {
-  Request request;
-  apply(*parse_gpu_request(gpus), request);
-  return request;
-}
-
-TEST(SlurmSubmission, GpusBecomeGres) {
-  const auto nodes = read_nodes(
-      "NodeName=n1 Gres=gpu:v100:4,shard:v100:40\nNodeName=n2 Gres=gpu:a100:8,shard:a100:32\n");
-  struct Case {
-    const char* gpus;
-    const char* gres;  ///< or what is said instead
-  };
-  const Case cases[] = {{"0", ""},
-                        {"2", "gpu:2"},
-                        {"2(V100)", "gpu:v100:2"},
-                        {"0.5(V100)", "shard:v100:5"},
-                        {"0.01(V100)", "shard:v100:1"},
-                        {"0.5(A100)", "shard:a100:2"},
-                        {"0.5", "shard:5"},
-                        {"8G,0.1(V100)", "shard:v100:3"},
-                        {"1,40G", "gpu:a100:1"},
-                        {"1(H100)", "no node of Slurm has such GPUs; there are: a100, v100"},
-                        {"1(A100|V100)", "Slurm takes one model for a job: name one of them"}};
-  for (const Case& one : cases) {
-    const auto gres = gres_for(asking(one.gpus), nodes);
-    EXPECT_EQ(gres ? *gres : gres.error().message, one.gres) << one.gpus;
-  }
-  EXPECT_EQ(*gres_for(asking("0.5"), read_nodes("NodeName=n Gres=gpu:2,mps:200\n")), "mps:50");
-  EXPECT_FALSE(gres_for(asking("0.5"), read_nodes("NodeName=n Gres=gpu:2\n")));
-}
 
 TEST(SlurmSubmission, AJobIsACallOfSbatch) {
   JobSpec spec;
@@ -103,6 +69,19 @@ TEST(SlurmSubmission, WhatSlurmDoesNotKnowIsNotWaitedFor) {
   ASSERT_FALSE(call);
   EXPECT_EQ(call.error().code, Code::NotFound);
   EXPECT_NE(call.error().message.find("job 999"), std::string::npos);
+}
+
+TEST(SlurmSubmission, WhatSlurmCannotKeepIsRefused) {
+  Payload payload;
+  payload.argv = {"true"};
+  JobSpec range;
+  range.request = {
+      .gpus = 1, .share = Share{3000}, .share_limit = Share{5000}, .mode = GpuMode::Fraction};
+  EXPECT_NE(sbatch_call(range, payload, {}, "").error().message.find("0.3..0.5"),
+            std::string::npos);
+  JobSpec slow;
+  slow.grace = std::chrono::minutes(5);
+  EXPECT_NE(sbatch_call(slow, payload, {}, "").error().message.find("KillWait"), std::string::npos);
 }
 
 TEST(SlurmSubmission, AScriptThatSubmitsNothingIsRefused) {

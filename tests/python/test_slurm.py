@@ -233,12 +233,52 @@ def test_nodes_are_shown_with_who_has_what(slurm):
     assert busy == {"n1": 0, "n2": 0, "n3": GPUS}
 
 
+@pytest.mark.parametrize(("asked", "gpus"), [
+    (["--gpus=2"], 2), (["--gpus-per-task=1", "--ntasks=3", "--cpus-per-task=2"], 3), (["--nodes=2", "--ntasks-per-node=1", "--gpus=3"], 3),
+    (["--gres=gpu:1", "--gpus-per-node=1"], 1), (["--gres=shard:v100:5"], 1)])
+def test_the_gpus_of_a_job_of_sbatch_are_shown_however_it_asked(slurm, asked, gpus):
+    job = slurm.ok("sbatch", "--parsable", *asked, "--wrap=sleep 600").strip()
+    slurm.until(lambda: "JobState=RUNNING" in described(slurm, job), "its start")
+    nodes = json.loads(gflow(slurm, "ginfo", "--json").stdout)["nodes"]
+    assert sum(bool(device["jobs"]) for node in nodes for device in node["devices"]) == gpus
+
+
 def test_a_name_is_no_other_job(slurm):
     victim = submit(slurm, "--hold", "true")
     forged = f"x\n\nJobId={victim} JobName=y\n   Requeue=1 ExitCode=9:0\n   StdOut=/etc/passwd"
     slurm.ok("sbatch", "--hold", f"--job-name={forged}", "--wrap=true")
     jobs = json.loads(gflow(slurm, "gqueue", "--json").stdout)["jobs"]
     assert len(jobs) == 2 and "/etc/passwd" not in shown(slurm, victim)["log_path"]
+
+
+def test_the_name_of_a_job_takes_nothing_from_another(slurm):
+    ended = submit(slurm, "--wrap", "exit 7")
+    runs = submit(slurm, "--gpus", "1", "sleep", "600")
+    slurm.until(lambda: "JobState=RUNNING" in described(slurm, runs), "its start")
+    for victim in (ended, runs):
+        slurm.ok("sbatch", "--hold", f"--job-name=x\nJobId={victim} JobName=y", "--wrap=true")
+    gflow(slurm, "gjob", "wait", ended, code=7)
+    assert gflow(slurm, "gjob", "log", ended).stdout == ""
+    assert len(shown(slurm, runs)["gpu_indices"]) == 1
+
+
+def test_what_scontrol_does_not_tell_is_not_made_up(slurm):
+    """A look that fails in part is no look."""
+    ended = submit(slurm, "--wrap", "exit 7")
+    slurm.until(lambda: "JobState=FAILED" in described(slurm, ended), "its end")
+    environment = instead_of(slurm, "scontrol", "[[ \"$*\" != *'show job'* ]] || { echo 'slurm_load_jobs error: Socket timed out on "
+                             "send/recv operation' >&2; exit 1; }\nexec $REAL \"$@\"")
+    assert "Socket timed out" in gflow(slurm, "gjob", "wait", ended, code=4, env=environment).stderr
+    gflow(slurm, "gjob", "wait", ended, code=7)
+
+
+def test_a_node_that_fails_gives_nothing(slurm):
+    slurm.ok("scontrol", "update", "NodeName=n2", "State=FAIL", "Reason=fan [left] broken")
+    try:
+        node = next(node for node in json.loads(gflow(slurm, "ginfo", "--json").stdout)["nodes"] if node["name"] == "n2")
+        assert "fan [left] broken" in json.dumps(node)
+    finally:
+        slurm.ok("scontrol", "update", "NodeName=n2", "State=RESUME")
 
 
 def test_without_slurm_it_says_so(slurm):
