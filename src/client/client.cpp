@@ -92,7 +92,7 @@ Client Client::another() const {
 }
 
 Result<std::optional<std::string>> Client::name_space() {
-  if (!core_->cluster) return std::nullopt;
+  if (!core_->cluster || is_slurm(core_->cluster->server())) return std::nullopt;
   Silence silence;
   silence.tell = core_->tell;
   return GF_TRY(core_->cluster->name_space(silence));

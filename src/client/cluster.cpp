@@ -62,6 +62,8 @@ bool is_slurm(std::string_view server) { return server == "slurm"; }
 
 Cluster::~Cluster() { end(); }
 
+std::string Cluster::program() const { return kind_of(server_)->program; }
+
 void Cluster::end() {
   if (!child_.process.valid()) return;
   child_.channel = os::Fd();

@@ -39,6 +39,8 @@ class Cluster {
   /// The namespace of what is named without one. Errors: as of connect().
   [[nodiscard]] Result<std::string> name_space(const Silence& silence);
   [[nodiscard]] const std::string& server() const { return server_; }
+  /// What answers for it: "gflow-slurm".
+  [[nodiscard]] std::string program() const;
 
  private:
   [[nodiscard]] Result<void> start(const Silence& silence);

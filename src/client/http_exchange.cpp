@@ -51,6 +51,11 @@ std::unexpected<Error> nobody_answers(const std::string& socket_path) {
 }
 
 std::unexpected<Error> went_away(const std::string& socket_path) {
+  if (is_cluster(socket_path)) {
+    return fail(Code::Unreachable,
+                tr_format("what answers for {} ended before it had answered; try again",
+                          printable(socket_path)));
+  }
   return fail(
       Code::Unreachable,
       tr_format("gflowd at {} closed the connection before it answered: see 'gflowd status'",
@@ -349,7 +354,9 @@ struct PendingAnswer::State {
   }
   Result<void> connect_to(Cluster& cluster) {
     socket = GF_TRY(cluster.connect(silence));
-    const auto silent = [] { return tr("gflow-kube does not answer"); };
+    const auto silent = [program = cluster.program()] {
+      return tr_format("{} does not answer", program);
+    };
     connection.emplace(socket.get(), cluster.server(), silent, silence);
     return connection->send_all(text_of(request, "gflow", ""));
   }

@@ -31,7 +31,13 @@ constexpr auto kKnown = std::to_array<Known>({{"array", 'a', 2, true},
                                               {"ntasks", 'n', 6, true},
                                               {"ntasks-per-node", 0, 11, true},
                                               {"comment", 0, 4, true},
-                                              {"nice", 0, 2, true}});
+                                              {"nice", 0, 2, true},
+                                              {"gres", 0, 4, true},
+                                              {"gpus", 'G', 4, true},
+                                              {"gpus-per-node", 0, 10, true}});
+/// What gbatch does, or asks of sbatch in words of its own.
+constexpr auto kLeftOut =
+    std::to_array<std::string_view>({"array", "wait", "quiet", "gres", "gpus", "gpus-per-node"});
 /// Letters of sbatch without a value, which may stand together: "-HW".
 constexpr std::string_view kAlone = "hHIkOQsvVW";
 
@@ -203,9 +209,7 @@ std::string without_what_gbatch_does(std::string script) {
   std::vector<HeaderOption> options = header_options(script);
   std::ranges::reverse(options);
   for (const HeaderOption& option : options) {
-    if (option.name == "array" || option.name == "wait" || option.name == "quiet") {
-      cut(script, option);
-    }
+    if (std::ranges::find(kLeftOut, option.name) != kLeftOut.end()) cut(script, option);
   }
   return script;
 }

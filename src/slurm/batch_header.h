@@ -21,8 +21,9 @@ struct HeaderOption {
 /// In the order they are written in.
 [[nodiscard]] std::vector<HeaderOption> header_options(std::string_view script);
 
-/// The script without what is asked of sbatch that gbatch does itself (--array, --wait), or that
-/// keeps sbatch from telling the number of the job (--quiet). All else is as it was.
+/// The script without what is asked of sbatch that gbatch does itself (--array, --wait), that keeps
+/// sbatch from telling the number of the job (--quiet), and what gbatch asks for anew (GPUs). All
+/// else is as it was.
 [[nodiscard]] std::string without_what_gbatch_does(std::string script);
 
 /// Files of tasks by their number, "%a" and "%4a", as sbatch would name them; the number of the

@@ -85,7 +85,7 @@ Outcome outcome_of(const Job& job, EndReason reason) {
 
 /// What gbatch submitted together, as submitter.h notes it; "" of all else.
 std::string_view group_in(std::string_view comment) {
-  const auto parts = fields_between(comment, ':');
+  const auto parts = fields_between(comment.substr(0, comment.find(' ')), ':');
   return parts.size() == 5 && parts[0] == "gflow" ? parts[4] : std::string_view{};
 }
 

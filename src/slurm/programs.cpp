@@ -34,7 +34,8 @@ constexpr off_t kMostOutput = 512 << 20;
 constexpr auto kNotOurs = std::to_array<std::string_view>(
     {"SQUEUE_", "SCANCEL_", "SCONTROL_", "SLURM_TIME_FORMAT=", "SLURM_BITSTR_LEN=", "TZ="});
 /// Of what is submitted: what gbatch does itself.
-constexpr auto kOfGbatch = std::to_array<std::string_view>({"SBATCH_WAIT=", "SBATCH_ARRAY_INX="});
+constexpr auto kOfSubmissions =
+    std::to_array<std::string_view>({"SBATCH_WAIT=", "SBATCH_ARRAY_INX="});
 /// Where Slurm is, also for who submits an environment without it.
 constexpr auto kWhere = std::to_array<std::string_view>({"SLURM_CONF=", "SLURM_CLUSTERS="});
 
@@ -47,7 +48,7 @@ bool begins_with_any(std::string_view variable, const Names& names) {
 std::vector<std::string> environment_of(const Call& call) {
   std::vector<std::string> all = call.environment;
   const bool is_ours = all.empty();
-  std::erase_if(all, [](const std::string& one) { return begins_with_any(one, kOfGbatch); });
+  std::erase_if(all, [](const std::string& one) { return begins_with_any(one, kOfSubmissions); });
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     const std::string_view variable = *at;
     if (is_ours ? !begins_with_any(variable, kNotOurs) : begins_with_any(variable, kWhere)) {

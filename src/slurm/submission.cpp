@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <utility>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -56,6 +57,13 @@ constexpr auto kLimits = std::to_array<Limit>({
      tr_later("Slurm carries no configuration: leave out --config and read the file where it is")},
 });
 
+using Header = std::vector<HeaderOption>;
+
+const HeaderOption* said_in(const Header& header, std::string_view name) {
+  const auto last = std::ranges::find(header.rbegin(), header.rend(), name, &HeaderOption::name);
+  return last == header.rend() ? nullptr : &*last;
+}
+
 /// Of GFLOW_ARRAY_TASK_ID and others: "" of a job that is no task.
 std::string_view array_value(const Payload& payload, std::string_view name) {
   std::string_view value;  // the last one holds
@@ -80,11 +88,10 @@ void add_array_variables(std::vector<std::string>& environment, const Payload& p
   }
 }
 
-Result<std::string> input_of(const Payload& payload) {
+Result<std::string> input_of(const Payload& payload, const Header& header) {
   if (!payload.script) return std::string(kByItself);
   const std::string& script = *payload.script;
-  const std::vector<HeaderOption> options = header_options(script);
-  if (std::ranges::find(options, "test-only", &HeaderOption::name) != options.end()) {
+  if (said_in(header, "test-only") != nullptr) {
     return fail(Code::Usage,
                 tr("#SBATCH --test-only submits nothing: take the line out of the script, or run "
                    "'sbatch --test-only SCRIPT'"));
@@ -122,10 +129,13 @@ std::string name_of(const JobSpec& spec, const Payload& payload) {
                            : spec.name;
 }
 
-void add_resources(std::vector<std::string>& words, const JobSpec& spec) {
+void add_resources(std::vector<std::string>& words, const JobSpec& spec, const Header& header) {
   const Request& request = spec.request;
   if (request.nodes > 1) {
-    words.insert(words.end(), {fmt::format("--nodes={}", request.nodes), "--ntasks-per-node=1"});
+    words.push_back(fmt::format("--nodes={}", request.nodes));
+    const bool says_tasks =
+        said_in(header, "ntasks") != nullptr || said_in(header, "ntasks-per-node") != nullptr;
+    if (!says_tasks) words.emplace_back("--ntasks-per-node=1");
   }
   if (request.cpus > 0) words.push_back(fmt::format("--cpus-per-task={}", request.cpus));
   if (request.memory.bytes > 0) {
@@ -139,10 +149,21 @@ void add_resources(std::vector<std::string>& words, const JobSpec& spec) {
   }
 }
 
+/// Whether it is less urgent because its script says so, in Slurm's numbers, which hold then.
+bool is_nice_by_script(const JobSpec& spec, const Header& header) {
+  const HeaderOption* nice = said_in(header, "nice");
+  if (nice == nullptr) return false;
+  const auto value = parse_number(nice->value);
+  if (!value) return true;
+  return std::cmp_equal(spec.priority,
+                        kDefaultPriority - std::min<std::uint64_t>(*value, kDefaultPriority));
+}
+
 Result<void> add_order(std::vector<std::string>& words,
                        const JobSpec& spec,
+                       const Header& header,
                        const std::vector<Job>& jobs) {
-  if (spec.priority < kDefaultPriority) {
+  if (spec.priority < kDefaultPriority && !is_nice_by_script(spec, header)) {
     words.push_back(fmt::format("--nice={}", (kDefaultPriority - spec.priority) * kNiceOfPriority));
   }
   if (spec.hold) words.emplace_back("--hold");
@@ -166,6 +187,8 @@ Result<Call> sbatch_call(const JobSpec& spec,
   for (const Limit& limit : kLimits) {
     if (limit.asks(spec, payload)) return fail(Code::Usage, tr(limit.text));
   }
+  const Header header = payload.script ? header_options(*payload.script) : Header{};
+  const HeaderOption* own_comment = said_in(header, "comment");
   Call call;
   std::vector<std::string>& words = call.argv;
   words = {"sbatch",
@@ -173,17 +196,17 @@ Result<Call> sbatch_call(const JobSpec& spec,
            "--export=ALL",
            "--job-name=" + name_of(spec, payload),
            "--chdir=" + spec.work_dir,
-           "--comment=" + comment,
+           "--comment=" + comment + (own_comment == nullptr ? "" : " " + own_comment->value),
            spec.requeue ? "--requeue" : "--no-requeue"};
   if (const std::string gres = GF_TRY(gres_for(spec.request, facts.nodes)); !gres.empty()) {
     words.push_back("--gres=" + gres);
   }
   if (!spec.project.empty()) words.push_back("--account=" + spec.project);
-  add_resources(words, spec);
-  GF_CHECK(add_order(words, spec, facts.jobs));
+  add_resources(words, spec, header);
+  GF_CHECK(add_order(words, spec, header, facts.jobs));
   words.emplace_back("/dev/stdin");
   words.insert(words.end(), payload.argv.begin() + (payload.script ? 1 : 0), payload.argv.end());
-  call.input = GF_TRY(input_of(payload));
+  call.input = GF_TRY(input_of(payload, header));
   call.environment = payload.environment;
   add_array_variables(call.environment, payload);
   call.environment.push_back("GFLOW_JOB_NAME=" + name_of(spec, payload));

@@ -49,8 +49,10 @@ Result<std::optional<JobId>> made_before(const std::vector<Job>& jobs, const std
   const auto parts = fields_between(comment, ':');
   for (const Job& job : jobs) {
     if (job.uid != ::geteuid()) continue;
-    if (job.comment == comment) return JobId(job.id);
-    const auto its = fields_between(job.comment, ':');
+    // What the script says as its comment stands behind it.
+    const std::string_view noted = std::string_view(job.comment).substr(0, job.comment.find(' '));
+    if (noted == comment) return JobId(job.id);
+    const auto its = fields_between(noted, ':');
     if (its.size() >= 4 && its[0] == parts[0] && its[1] == parts[1] && its[3] == parts[3]) {
       return fail(Code::KeyReused,
                   tr("the Idempotency-Key was used for another submission; choose a new one"));

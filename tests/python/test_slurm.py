@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands with a real Slurm: what is submitted there, how it is shown and followed, what becomes of it."""
 
+import contextlib
 import json
 import os
 import re
@@ -52,6 +53,15 @@ def instead_of(slurm, program, lines):
 def states(slurm, *names):
     """Of tasks by their name of Slurm, "35_2"."""
     return {name: re.search(r"JobState=(\w+)", described(slurm, name))[1] for name in names}
+
+
+def is_submitting(gbatch, started):
+    """Whether the gflow-slurm of that gbatch waits for an earlier sbatch, or has started another one."""
+    files = []
+    with contextlib.suppress(OSError):  # one that ends meanwhile
+        for child in Path(f"/proc/{gbatch}/task/{gbatch}/children").read_text().split():
+            files += [os.readlink(file) for file in Path(f"/proc/{child}/fd").iterdir()]
+    return len(started.read_text().splitlines()) > 1 or any(file.endswith("/slurm-submissions") for file in files)
 
 
 def submit(slurm, *words, **options):
@@ -160,16 +170,13 @@ def test_a_script_does_not_keep_the_number_of_its_job(slurm, line):
 
 def test_a_submission_is_made_once_though_gflow_slurm_is_killed(slurm):
     """Its sbatch goes on, and what comes in its place waits for that."""
-    started, go, looks = (slurm.root / name for name in ("started", "go", "looks"))
+    started, go = slurm.root / "started", slurm.root / "go"
     environment = instead_of(slurm, "sbatch", f"echo $PPID >> {started}\nuntil [ -e {go} ]; do sleep 0.05; done\nexec $REAL \"$@\"")
-    environment = environment | {"PATH": instead_of(slurm, "squeue", f"echo >> {looks}\nexec $REAL \"$@\"")["PATH"].split(":")[0]
-                                 + ":" + environment["PATH"]}
     asked = subprocess.Popen([BIN / "gbatch", "--server", "slurm", "--hold", "--name", "once", "true"], env=environment, cwd=slurm.work,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     slurm.until(lambda: started.exists() and started.read_text().endswith("\n"), "sbatch")
-    before = len(looks.read_text())
     os.kill(int(started.read_text()), signal.SIGKILL)
-    slurm.until(lambda: len(looks.read_text()) >= before + 2, "the next gflow-slurm")  # its version, and a look
+    slurm.until(lambda: is_submitting(asked.pid, started), "the next gflow-slurm")
     go.touch()
     said, _ = asked.communicate(timeout=PATIENCE)
     ids = slurm.ok("squeue", "--noheader", "--name=once", "--format=%A").split()
@@ -199,6 +206,24 @@ def test_a_job_that_slurm_does_not_know_is_not_waited_for(slurm):
     said = gflow(slurm, "gbatch", "--depends-on", 999999, "--name", "never", "true", code=3).stderr
     assert "Slurm does not know job 999999" in said
     assert not slurm.ok("squeue", "--noheader", "--states=all", "--name=never")
+
+
+def test_what_a_script_says_holds(slurm):
+    script = slurm.work / "says.sh"
+    script.write_text("#!/bin/sh\n#SBATCH -N 2 --ntasks-per-node=3\n#SBATCH --comment='of mine' --nice=10000\n#SBATCH --gpus-per-node=2\ntrue\n")
+    said = described(slurm, submit(slurm, "--hold", script))
+    for wanted in ("NumTasks=6 ", " of mine ", "Nice=10000 ", "TresPerNode=gres:gpu:2 "):
+        assert wanted in said, (wanted, said)
+    assert "Nice=700 " in described(slurm, submit(slurm, "--hold", "--nice=7", script))
+    assert "TresPerNode=gres:gpu:1 " in described(slurm, submit(slurm, "--hold", "--gpus", "1", script))
+
+
+def test_what_is_of_another_is_refused_as_that(slurm):
+    job = slurm.ok("sbatch", "--parsable", "--hold", "--wrap=true").strip()
+    environment = instead_of(slurm, "scancel", "echo 'scancel: error: Kill job error on job id 1: Access/permission denied' >&2; exit 1")
+    assert "permission denied" in gflow(slurm, "gcancel", job, code=5, env=environment).stderr
+    assert "scancel --full --signal" in gflow(slurm, "gcancel", "--signal", "USR1", job, code=2).stderr
+    assert gflow(slurm, "gjob", "why", job).stdout.startswith(f"Job {job} (wrap)")
 
 
 def test_what_waits_says_why(slurm):
