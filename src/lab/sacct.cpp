@@ -151,6 +151,13 @@ class SacctReader {
   [[nodiscard]] Result<LeftOut> read(const Fields& fields, Run& run) const {
     const std::string_view id = id_of(fields);
     if (id.find('.') != std::string_view::npos) return LeftOut::Step;
+    const auto submit = slurm::read_time(columns_.get(fields, "submit"));
+    if (!submit) {
+      return fail(Code::Usage,
+                  fmt::format("submit: '{}' is no time of the form 2026-03-01T12:00:00 (unset "
+                              "SLURM_TIME_FORMAT)",
+                              printable(columns_.get(fields, "submit"))));
+    }
     const std::string_view tres = columns_.get(fields, "alloctres");
     const auto start = slurm::read_time(columns_.get(fields, "start"));
     if (!start || tres.empty()) return LeftOut::NotStarted;
@@ -159,13 +166,6 @@ class SacctReader {
         slurm::count_of_tres(tres, "gres/shard") > 0 || slurm::count_of_tres(tres, "gres/mps") > 0;
     if (is_part) return LeftOut::Part;
     if (gpus == 0) return LeftOut::NoGpu;
-    const auto submit = slurm::read_time(columns_.get(fields, "submit"));
-    if (!submit) {
-      return fail(Code::Usage,
-                  fmt::format("submit: '{}' is no time of the form 2026-03-01T12:00:00 (unset "
-                              "SLURM_TIME_FORMAT)",
-                              printable(columns_.get(fields, "submit"))));
-    }
     const auto run_time = run_time_of(columns_, fields);
     if (!run_time) return LeftOut::NoEnd;
     run.ready = ready_at(columns_, fields, *submit, *start);

@@ -66,6 +66,9 @@ TEST(Sacct, SaysWhatIsWrong) {
       {"JobID|Submit|Start|End|AllocTRES\n1|01 Mar 12:00|2026-03-01T12:00:00|Unknown|gres/gpu=1\n",
        "s:2: submit: '01 Mar 12:00' is no time of the form 2026-03-01T12:00:00 (unset "
        "SLURM_TIME_FORMAT)"},
+      {"JobID|Submit|Start|End|AllocTRES\n1|01 Mar 12:00|01 Mar 12:00|01 Mar 13:00|gres/gpu=1\n",
+       "s:2: submit: '01 Mar 12:00' is no time of the form 2026-03-01T12:00:00 (unset "
+       "SLURM_TIME_FORMAT)"},
       {"JobID|Submit|Start|End|AllocTRES\n"
        "1|2026-03-01T12:00:00|2026-03-01T12:00:00|2026-03-01T13:00:00|cpu=1\n",
        "s: no job that had a GPU; left out, jobs that have no GPU: 1. Slurm notes GPUs where "
