@@ -393,7 +393,8 @@ std::vector<Example> notes() {
           "Without a command, or with '-', the script is read from standard input.")},
       {tr("Environment of the job"),
        tr("The job gets the current environment, CUDA_VISIBLE_DEVICES with its GPUs, GFLOW_JOB_ID "
-          "and more. Its stdout and stderr go to its log; see 'gjob log'.")},
+          "(in Slurm SLURM_JOB_ID) and more. Its stdout and stderr go to its log; see 'gjob "
+          "log'.")},
   };
 }
 
