@@ -16,10 +16,10 @@
 #include "core/slurm_text.h"
 #include "core/task_payload.h"
 #include "os/random.h"
-#include "slurm/in_flight.h"
 #include "slurm/look.h"
 #include "slurm/programs.h"
 #include "slurm/submission.h"
+#include "slurm/under_way.h"
 
 namespace gflow::slurm {
 namespace {
@@ -132,7 +132,7 @@ bool may_be_done(const Error& error) {
 class Submitter {
  public:
   /// `under_way`: nothing where no file can be had for it.
-  Submitter(const Facts& facts, std::optional<InFlight> under_way)
+  Submitter(const Facts& facts, std::optional<UnderWay> under_way)
       : facts_(facts), under_way_(std::move(under_way)) {}
 
   Result<std::vector<JobId>> submit(const std::vector<Submission>& jobs) {
@@ -173,7 +173,7 @@ class Submitter {
   }
 
   const Facts& facts_;
-  std::optional<InFlight> under_way_;
+  std::optional<UnderWay> under_way_;
   bool may_come_late_ = under_way_ && under_way_->was_cut_short();
 };
 
@@ -182,10 +182,10 @@ class Submitter {
 Result<std::vector<JobId>> submit_all(const api::SubmitRequest& request) {
   const std::string key =
       request.idempotency_key.empty() ? os::random_hex(16) : request.idempotency_key;
-  auto begun = InFlight::begin(key, kMostWait);
+  auto begun = UnderWay::begin(key, kMostWait);
   if (!begun && begun.error().code == Code::Timeout) return std::unexpected(begun.error());
   const Facts facts = GF_TRY(read_facts());
-  std::optional<InFlight> under_way;
+  std::optional<UnderWay> under_way;
   if (begun) under_way = *std::move(begun);
   auto jobs = calls_of(request, key, facts);
   if (!jobs && under_way) (void)under_way->is_heard_of();  // nothing is submitted

@@ -50,7 +50,7 @@ class Slurm:
         self._running = []
         self._ports = free_ports(1 + len(models))
         self.nodes = {f"n{i}": model for i, model in enumerate(models, 1)}
-        self.environment = os.environ | {"PATH": path, "SLURM_CONF": str(self.root / "slurm.conf"), "TZ": "UTC"}
+        self.environment = os.environ | {"PATH": path, "SLURM_CONF": str(self.root / "slurm.conf"), "HOME": str(self.root), "TZ": "UTC"}
         self.work = self.root / "work"
         self.work.mkdir()
         self._make_devices()

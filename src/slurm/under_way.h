@@ -14,11 +14,11 @@ namespace gflow::slurm {
 /// of this user on this machine knows of it by a file, of which a submission has one byte, by its
 /// key: the byte is locked until gflow-slurm and its sbatch have ended, and says whether what
 /// became of it was heard. Two keys that have the same byte wait for each other, and no more.
-class InFlight {
+class UnderWay {
  public:
   /// Waits for whoever else submits by this key, no longer than `most`. Errors: Timeout; those of
   /// the file.
-  [[nodiscard]] static Result<InFlight> begin(const std::string& key,
+  [[nodiscard]] static Result<UnderWay> begin(const std::string& key,
                                               std::chrono::milliseconds most);
 
   /// An earlier one began and was not heard of again.
@@ -29,7 +29,7 @@ class InFlight {
   [[nodiscard]] Result<void> is_heard_of();
 
  private:
-  InFlight(os::Fd file, off_t place, bool was_cut_short)
+  UnderWay(os::Fd file, off_t place, bool was_cut_short)
       : file_(std::move(file)), place_(place), was_cut_short_(was_cut_short) {}
 
   os::Fd file_;

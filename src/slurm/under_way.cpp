@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "slurm/in_flight.h"
+#include "slurm/under_way.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -60,16 +60,16 @@ Result<void> write_at(const os::Fd& file, off_t place, char byte) {
 
 }  // namespace
 
-Result<InFlight> InFlight::begin(const std::string& key, std::chrono::milliseconds most) {
+Result<UnderWay> UnderWay::begin(const std::string& key, std::chrono::milliseconds most) {
   os::Fd file = GF_TRY(open_places());
   const off_t place = place_of(key);
   GF_CHECK(wait_for_place(file, place, most));
   char byte = 0;
   if (::pread(file.get(), &byte, 1, place) < 0) return os::errno_error("read");
   GF_CHECK(write_at(file, place, 1));
-  return InFlight(std::move(file), place, byte != 0);
+  return UnderWay(std::move(file), place, byte != 0);
 }
 
-Result<void> InFlight::is_heard_of() { return write_at(file_, place_, 0); }
+Result<void> UnderWay::is_heard_of() { return write_at(file_, place_, 0); }
 
 }  // namespace gflow::slurm
