@@ -29,6 +29,8 @@ struct QueueView {
 
 /// Jobs whose starts are estimated in one answer.
 constexpr std::size_t kMaxForecast = 1000;
+/// As many as people look at: it takes the daemon about a millisecond.
+constexpr std::size_t kUsualForecast = 250;
 
 [[nodiscard]] std::string write(const QueueView& queue);
 [[nodiscard]] Result<QueueView> read_queue(std::string_view json);

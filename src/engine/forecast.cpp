@@ -27,9 +27,9 @@ struct Rest {
 
 /// A user's limit of jobs that hold nothing is no matter of room, and neither is who a gang waits
 /// for.
-bool needs_more_than_room(const Index& index, const Job& job, const Shape& shape) {
-  if (shape.gang != kNoGang) return true;
-  return job.spec.request.gpus == 0 && index.is_at_user_limit(job.spec);
+bool needs_more_than_room(const Index& index, const Waiting& job) {
+  if (job.shape.gang != kNoGang) return true;
+  return job.parts == 0 && index.is_at_user_limit(index.find(job.job)->spec);
 }
 
 MonoTime keeps_from(const Index& index, const QueueKey& key) {
@@ -38,17 +38,16 @@ MonoTime keeps_from(const Index& index, const QueueKey& key) {
 }
 
 Waiting waiting_of(const Index& index, const Rest& rest) {
-  const JobId id = rest.front.first.id;
-  const Shape& shape = index.fronts.shape(rest.front.shape);
   const Signature& signature = rest.front.line->contender.signature;
-  return {.job = id,
-          .shape = shape,
-          .run_time = rest.front.line->run_time,
-          .uid = signature.uid,
-          .parts = signature.parts,
-          .priority = rest.front.first.priority,
-          .keeps_from = keeps_from(index, rest.front.first),
-          .needs_more = needs_more_than_room(index, *index.find(id), shape)};
+  Waiting job{.job = rest.front.first.id,
+              .shape = index.fronts.shape(rest.front.shape),
+              .run_time = rest.front.line->run_time,
+              .uid = signature.uid,
+              .parts = signature.parts,
+              .priority = rest.front.first.priority,
+              .keeps_from = keeps_from(index, rest.front.first)};
+  job.needs_more = needs_more_than_room(index, job);
+  return job;
 }
 
 }  // namespace
@@ -83,7 +82,9 @@ Forecast::Forecast(Index& index, std::vector<Waiting>& waiting)
       now_(index.now.mono),
       horizon_(index.now.mono + std::chrono::years(10)) {
   for (NodeIndex node = 0; node < ledger_.size(); ++node) nodes_.push_back(ledger_.state(node));
-  for (const Waiting& job : waiting) {
+  for (Waiting& job : waiting) {
+    if (job.needs_more) continue;
+    left_.push_back(&job);
     demands_.insert(job.shape.demand);
     if (job.parts == 0 || index.policy.gpu_quota.none()) continue;
     limits_left_.try_emplace(job.uid, index.gpu_limit_left(job.uid));
@@ -237,9 +238,11 @@ void Forecast::start_who_can() {
   std::set<Shape> blocked;
   heads_.clear();
   blocked_.clear();
-  for (Waiting& job : waiting_) {
+  std::erase_if(left_, [](const Waiting* job) { return job->start.has_value(); });
+  for (Waiting* const at : left_) {
+    Waiting& job = *at;
     if (full.size() == demands_.size() || !may_look()) return;
-    if (job.start || job.needs_more || is_over_limit(job)) continue;
+    if (is_over_limit(job)) continue;
     Room there;
     if (!full.contains(job.shape.demand)) there = room_for(job.shape.demand);
     if (there.empty()) {

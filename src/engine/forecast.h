@@ -89,6 +89,7 @@ class Forecast {
 
   const placement::Ledger& ledger_;
   std::vector<Waiting>& waiting_;
+  std::vector<Waiting*> left_;                ///< those that have not started
   std::set<placement::DemandIndex> demands_;  ///< of those that wait
   std::vector<placement::NodeState> nodes_;
   std::multiset<Leaver> leavers_;

@@ -41,7 +41,7 @@ std::optional<WallTime> estimated_start(const engine::State& state,
                                         const api::JobView& job,
                                         Now now) {
   if (job.status != Status::Queued) return std::nullopt;
-  const auto queue = state.forecast(api::kMaxForecast, now);
+  const auto queue = state.forecast(api::kUsualForecast, now);
   const auto at = std::ranges::find(queue, job.id, &engine::Expected::job);
   return at == queue.end() ? std::nullopt : at->start;
 }

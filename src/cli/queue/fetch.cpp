@@ -47,7 +47,7 @@ Result<ListedJobs> fetch_with_queue(client::Client& daemon, const JobQuery& quer
   ListedJobs listed{GF_TRY(fetch_listing(daemon, query, limit))};
   const auto waits = [](const api::JobView& job) { return job.status == Status::Queued; };
   if (std::ranges::none_of(listed.page.jobs, waits)) return listed;
-  auto queue = daemon.queue(api::kMaxForecast);
+  auto queue = daemon.queue(api::kUsualForecast);
   if (queue) {
     listed.queue = *std::move(queue);
   } else if (queue.error().code != Code::NotFound) {  // one before 1.0 does not know it

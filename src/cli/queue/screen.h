@@ -24,9 +24,10 @@ struct Viewer {
 /// "13:05:10"
 [[nodiscard]] std::string clock_text(WallTime now, const Zone& zone);
 
-/// What gqueue shows on a terminal: what runs first, then what waits in the order of priorities,
-/// then what has ended, the latest first. Ends with a line of counts. Jobs keep their order where
-/// `listing.sorted`; columns are those of the listing if it names any.
+/// What gqueue shows on a terminal: what runs first, then what waits: the head of the queue in its
+/// order, then the rest by priority; then what has ended, the latest first. Ends with a line of
+/// counts. Jobs keep their order where `listing.sorted`; columns are those of the listing if it
+/// names any.
 [[nodiscard]] std::string queue_screen(const Listing& listing,
                                        const ListedJobs& listed,
                                        const Viewer& viewer,
