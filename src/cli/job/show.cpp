@@ -19,13 +19,14 @@ Result<int> run_show(const Invocation& invocation, Context& context) {
     if (auto view = context.daemon().daemon()) daemon = *std::move(view);
   }
   std::optional<JobId> waits;
-  const int code = GF_TRY(print_jobs(invocation, context, [&](JobId id) -> Result<std::string> {
+  const auto text_of = [&](JobId id) -> Result<std::string> {
     if (context.json) return api::write(GF_TRY(context.daemon().job(id))) + '\n';
     const api::Explanation explained = GF_TRY(context.daemon().explain(id));
     if (!waits && explained.job.status == Status::Queued) waits = id;
     const auto when = [](WallTime at) { return local_text(at); };
     return job_text(explained, daemon, when, context.paint, context.columns);
-  }));
+  };
+  const int code = GF_TRY(print_jobs(invocation, context, text_of));
   if (waits) context.hint(tr_format("Why it waits: gjob why {}", waits->value));
   return code;
 }
