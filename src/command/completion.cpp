@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/job.h"
 
 namespace gflow::cli {
