@@ -24,6 +24,7 @@ ADMIN = "admin-token"
 _PATHS = {
     "Namespace": "/api/v1/namespaces", "Node": "/api/v1/nodes", "Pod": "/api/v1/namespaces/{}/pods",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts", "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Service": "/api/v1/namespaces/{}/services",
     "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims", "PersistentVolume": "/api/v1/persistentvolumes",
     "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",

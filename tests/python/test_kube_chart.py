@@ -117,7 +117,7 @@ def without_labels(value):
     """Without those that Helm adds, wherever labels are or are matched."""
     if isinstance(value, dict):
         kept = {key: without_labels(one) for key, one in value.items()}
-        for key in ("labels", "matchLabels"):
+        for key in ("labels", "matchLabels", "selector"):
             if key in kept:
                 kept[key] = {name: label for name, label in kept[key].items() if name not in ADDED}
                 if not kept[key]:
@@ -265,7 +265,7 @@ def test_names_follow_the_scheduler(helm):
     assert [rule.get("resourceNames") for rule in role["rules"]] == [None, ["gflow-kube-second"], ["gflow-kube-second-limits"]]
     text = json.dumps(list(second.values())).replace("gflow-kube:0.1.0", "")
     assert set(re.findall(r"\bgflow(?:-kube)?(?:-[a-z]+)*", text)) <= {
-        name for _, _, name in second} | {"gflow-kube", "gflow", SYSTEM, "gflow-viewers"}, "the program's own name, annotations, and who looks"
+        name for _, _, name in second} | {"gflow-kube", WEBHOOK, "gflow", SYSTEM, "gflow-viewers"}, "the program's own name, annotations, and who looks"
     assert "schedulerName: 'second'" in text and "in ['second']" in text and "'gflow'" not in text
 
 
