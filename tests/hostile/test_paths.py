@@ -84,6 +84,8 @@ def test_a_program_is_run_as_its_user(town, traps, program):
 
 
 def test_a_log_stays_where_it_is_and_its_owners(town):
+    others = town.script("alice", "#!/bin/sh\necho mine\n")
+    town.ended(others)
     job = town.script("mallory", """#!/bin/bash
         ln -s /etc/passwd ~/elsewhere 2>/dev/null
         for try in "rm -f $GFLOW_LOG_FILE" "mv $HOME/elsewhere $GFLOW_LOG_FILE" "ln -sf /etc/passwd $GFLOW_LOG_FILE" \\
@@ -97,7 +99,7 @@ def test_a_log_stays_where_it_is_and_its_owners(town):
     assert ended["attempt"] == 2
     assert town.log(job) == ""
     assert town.stat(f"{STATE}/logs/{job}.log") == f"{UIDS['mallory']}:0 666"
-    assert town.run("bob", "cat", f"{STATE}/logs/{ended['id'] - 1}.log").code != 0
+    assert town.run("bob", "cat", f"{STATE}/logs/{others}.log").code != 0
 
 
 def test_nobody_reads_or_writes_anothers_files(town):
