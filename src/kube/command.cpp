@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -39,6 +40,14 @@ Result<std::int64_t> number_of(const Invocation& typed,
                         most));
 }
 
+/// --listen, if it is there.
+Result<std::optional<ListenAddress>> listen_of(const Invocation& typed) {
+  if (!typed.has("listen")) return std::nullopt;
+  auto address = parse_listen_address(typed.get("listen"));
+  if (!address) return with_context(address.error(), "--listen");
+  return *std::move(address);
+}
+
 Result<int> run(const Invocation& typed, Context& context) {
   Options options;
   options.access = {typed.get("kubeconfig"), typed.get("context")};
@@ -47,11 +56,7 @@ Result<int> run(const Invocation& typed, Context& context) {
   options.lease = std::chrono::seconds(GF_TRY(number_of(typed, "lease-duration", 15, 3, 3600)));
   options.writers = static_cast<int>(GF_TRY(number_of(typed, "writers", 16, 1, 256)));
   options.preempt = typed.has("preempt");
-  if (typed.has("listen")) {
-    const auto address = parse_listen_address(typed.get("listen"));
-    if (!address) return with_context(address.error(), "--listen");
-    options.listen = *address;
-  }
+  options.listen = GF_TRY(listen_of(typed));
   set_messages(nullptr);  // its log is for everybody
   GF_CHECK(serve(options, context.err));
   return 0;
@@ -102,11 +107,7 @@ Result<int> run_webhook(const Invocation& typed, Context& context) {
   if (typed.has("namespace")) options.name_space = typed.get("namespace");
   options.rules.allocations = typed.has("allocations");
   options.host = typed.get("host");
-  if (typed.has("listen")) {
-    auto address = parse_listen_address(typed.get("listen"));
-    if (!address) return with_context(address.error(), "--listen");
-    options.listen = *std::move(address);
-  }
+  if (auto address = GF_TRY(listen_of(typed))) options.listen = *std::move(address);
   set_messages(nullptr);  // its log is for everybody
   GF_CHECK(serve_webhook(options, context.err));
   return 0;
