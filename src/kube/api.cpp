@@ -211,32 +211,39 @@ Result<Answer> Api::ask(const Request& request) {
 
 Result<Answer> Api::follow(const Request& request,
                            std::chrono::seconds silence,
-                           const std::function<bool(std::string_view)>& take) {
+                           const std::function<bool(std::string_view)>& take,
+                           const std::function<void()>& begun) {
   std::string lines;
   bool is_too_long = false;
-  auto answer = stream(request, silence, [&](std::string_view bytes) {
-    lines += bytes;
-    std::size_t begin = 0;
-    for (std::size_t end = lines.find('\n'); end != std::string::npos;
-         end = lines.find('\n', begin)) {
-      if (!take(std::string_view(lines).substr(begin, end - begin))) return false;
-      begin = end + 1;
-    }
-    lines.erase(0, begin);
-    is_too_long = lines.size() > kMostLine;
-    return !is_too_long;
-  });
+  auto answer = stream(
+      request,
+      silence,
+      [&](std::string_view bytes) {
+        lines += bytes;
+        std::size_t begin = 0;
+        for (std::size_t end = lines.find('\n'); end != std::string::npos;
+             end = lines.find('\n', begin)) {
+          if (!take(std::string_view(lines).substr(begin, end - begin))) return false;
+          begin = end + 1;
+        }
+        lines.erase(0, begin);
+        is_too_long = lines.size() > kMostLine;
+        return !is_too_long;
+      },
+      begun);
   if (is_too_long) return fail(Code::Exhausted, "an object of over 16M is watched");
   return answer;
 }
 
 Result<Answer> Api::stream(const Request& request,
                            std::chrono::seconds silence,
-                           const std::function<bool(std::string_view)>& take) {
+                           const std::function<bool(std::string_view)>& take,
+                           const std::function<void()>& begun) {
   hang_up();  // what a watch is broken off in is not used again
   auto sent = send(request, steady_clock::now() + request.limit);
   if (!sent) return std::unexpected(sent.error());
   Reader reader(true);
+  bool has_begun = false;
   std::array<char, 64 * 1024> buffer;  // NOLINT: filled by receive()
   while (!reader.is_whole()) {
     const auto got = connection_->receive(buffer, steady_clock::now() + silence);
@@ -245,6 +252,7 @@ Result<Answer> Api::stream(const Request& request,
     if (*got == 0) break;
     GF_CHECK(reader.take({buffer.data(), *got}));
     if (!reader.is_ok()) continue;
+    if (!std::exchange(has_begun, true) && begun) begun();
     const std::string bytes = reader.take_body();
     if (bytes.empty() || take(bytes)) continue;
     hang_up();

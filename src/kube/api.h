@@ -56,14 +56,17 @@ class Api {
   /// server is not the one expected): whether it was done is not known then.
   [[nodiscard]] Result<Answer> ask(const Request& request);
   /// A watch: each line that comes, until the server ends it or `take` says false. `silence` is
-  /// what may lie between two. An answer that is no success is returned and nothing is taken.
+  /// what may lie between two. `begun`: the server lets it be followed, before anything has come.
+  /// An answer that is no success is returned and nothing is taken.
   [[nodiscard]] Result<Answer> follow(const Request& request,
                                       std::chrono::seconds silence,
-                                      const std::function<bool(std::string_view)>& take);
+                                      const std::function<bool(std::string_view)>& take,
+                                      const std::function<void()>& begun = {});
   /// A log: its bytes as they come, as follow() has lines.
   [[nodiscard]] Result<Answer> stream(const Request& request,
                                       std::chrono::seconds silence,
-                                      const std::function<bool(std::string_view)>& take);
+                                      const std::function<bool(std::string_view)>& take,
+                                      const std::function<void()>& begun = {});
   /// From another thread: what is under way ends, and all to come.
   void cancel();
 

@@ -165,7 +165,10 @@ WatchEnd Reflector::watch() {
                       followed_.selector)};
   WatchEnd ended = WatchEnd::Quiet;
   const auto answer = api_.follow(
-      request, kSilence, [this, &ended](std::string_view line) { return take(line, ended); });
+      request,
+      kSilence,
+      [this, &ended](std::string_view line) { return take(line, ended); },
+      [this] { works(); });
   if (!answer) {
     trouble(fmt::format("watch {}: {}", followed_.path, answer.error().message));
     return WatchEnd::Broken;
@@ -184,7 +187,7 @@ bool Reflector::take(std::string_view line, WatchEnd& ended) {
     ended = WatchEnd::Expired;  // what it said is lost: look at all
     return false;
   }
-  const bool is_first = !std::exchange(heard_, true);
+  heard_ = true;
   const Json& object = event["object"];
   const std::string type = text(event, "type");
   if (type == "ERROR") {
@@ -194,7 +197,6 @@ bool Reflector::take(std::string_view line, WatchEnd& ended) {
     ended = code == kStale ? WatchEnd::Expired : WatchEnd::Broken;
     return false;
   }
-  if (is_first) works();
   const std::string uid = text(part(object, "metadata"), "uid");
   if (type == "ADDED" || type == "MODIFIED") put(object);
   if (type == "DELETED") {

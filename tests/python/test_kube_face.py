@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 from kube_person import Person
-from kube_scheduler import make_limits, make_pod, pods_of, until_bound, until_told
+from kube_scheduler import make_limits, make_pod, pods_of, until_bound, until_in_force, until_told
 from machine import BIN, PATIENCE
 from package import ROOT
 
@@ -165,6 +165,24 @@ def test_the_rest_api(scheduled, viewer):
         while get(f"{url}/api/v1/changes?revision={page['revision']}")["revision"] == page["revision"]:
             pass
         until_gone(url, "large", page["revision"])
+
+
+def readiness(url):
+    try:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, json.loads(refused.read())["detail"]
+
+
+def test_it_is_ready_while_it_follows_the_cluster(kube, viewer):
+    kube.node("n", 1)
+    with viewer.serves() as url:
+        assert readiness(url) == (200, "ok\n") and get(f"{url}/version")["version"]
+        kube.stop_apiserver()
+        until_in_force(lambda: readiness(url) == (503, "parts of what is shown here cannot be read now"))
+        kube.up()
+        until_in_force(lambda: readiness(url)[0] == 200)
 
 
 def until_gone(url, name, revision):
