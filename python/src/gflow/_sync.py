@@ -107,16 +107,17 @@ def _connect(server: Server) -> socket.socket:
         return connect_unix(server)
     try:
         made = socket.create_connection((server.host, server.port), CONNECT_SECONDS)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if not server.fingerprint:
-            check_port(server, made)
-            return made
-        wrapped = tls_context().wrap_socket(made, server_hostname=server.host)
+        try:
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if not server.fingerprint:
+                check_port(server, made)
+                return made
+            wrapped = tls_context().wrap_socket(made, server_hostname=server.host)
+        except BaseException:
+            made.close()
+            raise
     except OSError as error:
         raise unreachable(server, error.strerror or error) from error
-    except GflowError:
-        made.close()
-        raise
     try:
         check_certificate(server, wrapped.getpeercert(binary_form=True))
     except GflowError:
