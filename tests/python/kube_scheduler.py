@@ -31,12 +31,12 @@ def amount(text):
 class Scheduler:
     """One process."""
 
-    def __init__(self, kube, *options, account="gflow-kube", namespace=SYSTEM, user=None, server=None):
+    def __init__(self, kube, *options, command=(), account="gflow-kube", namespace=SYSTEM, user=None, server=None):
         config = kube.kubeconfig("" if user else kube.token(account, namespace), f"of-{account}", user, server)
         self.log = kube.root / f"gflow-kube-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:
             self._process = subprocess.Popen(
-                [BIN / "gflow-kube", *options, "--kubeconfig", config], stderr=log, stdout=log,
+                [BIN / "gflow-kube", *command, "--kubeconfig", config, *options], stderr=log, stdout=log,
                 env={"PATH": os.environ["PATH"], "HOME": str(kube.root)})
 
     @property

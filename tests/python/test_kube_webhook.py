@@ -62,7 +62,7 @@ def webhooks(kube, with_rights, manifest):
         apply(kube, manifest[kind])
 
     def start(*options):
-        webhook = Scheduler(kube, "webhook", "--listen=0.0.0.0:0", "--host=127.0.0.1", *options, account=NAME)
+        webhook = Scheduler(kube, "--listen=0.0.0.0:0", "--host=127.0.0.1", *options, command=["webhook"], account=NAME)
         made.append(webhook)
         if len(made) == 1:
             point_at(port_of(webhook))
@@ -237,7 +237,7 @@ def shown(port):
 
 def test_its_certificate_names_its_service(kube, with_rights):
     for options, name in (((), f"{NAME}.{SYSTEM}.svc"), (("--namespace=lab", "--scheduler-name=second"), "gflow-kube-second-webhook.lab.svc")):
-        webhook = Scheduler(kube, "webhook", "--listen=0.0.0.0:0", *options)
+        webhook = Scheduler(kube, "--listen=0.0.0.0:0", *options, command=["webhook"])
         certificate, version = shown(port_of(webhook))
         said = subprocess.run(["openssl", "x509", "-noout", "-ext", "subjectAltName"], input=certificate, capture_output=True, text=True, check=True).stdout
         assert f"DNS:{name}" in said and version == "TLSv1.3"
@@ -249,7 +249,7 @@ def test_its_certificate_names_its_service(kube, with_rights):
 
 @pytest.fixture
 def door(kube, with_rights):
-    webhook = Scheduler(kube, "webhook", "--listen=0.0.0.0:0")
+    webhook = Scheduler(kube, "--listen=0.0.0.0:0", command=["webhook"])
     port = port_of(webhook)
 
     def ask(body=b"", method="POST", path="/pods"):
