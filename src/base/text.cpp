@@ -299,4 +299,20 @@ std::string cut_middle(std::string_view text, std::size_t width) {
   return std::string(front).append(kEllipsis).append(back_of(text, rest));
 }
 
+std::vector<std::string_view> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string_view> lines;
+  while (display_width(text) > width) {
+    std::string_view line = front_of(text, width).text;
+    if (line.empty()) line = text.substr(0, utf8::next(text).length);
+    // The space itself may stand behind the last column.
+    const std::size_t space = text.substr(0, line.size() + 1).rfind(' ');
+    if (space != std::string_view::npos && space > 0) line = text.substr(0, space);
+    lines.push_back(line);
+    text.remove_prefix(line.size());
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  if (!text.empty()) lines.push_back(text);
+  return lines;
+}
+
 }  // namespace gflow

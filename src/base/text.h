@@ -73,4 +73,8 @@ template <typename Number>
 [[nodiscard]] std::string cut_end(std::string_view text, std::size_t width);
 [[nodiscard]] std::string cut_middle(std::string_view text, std::size_t width);
 
+/// The text as lines of at most so many columns, but never without a character: broken at spaces,
+/// and within a word that alone is longer.
+[[nodiscard]] std::vector<std::string_view> wrapped(std::string_view text, std::size_t width);
+
 }  // namespace gflow

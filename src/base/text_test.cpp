@@ -238,5 +238,26 @@ TEST(Text, IsCutToColumns) {
   }
 }
 
+TEST(Text, WrapsAtSpaces) {
+  using Lines = std::vector<std::string_view>;
+  struct Case {
+    std::string_view text;
+    std::size_t width;
+    Lines lines;
+  };
+  const Case kCases[] = {{"", 5, {}},
+                         {"fits", 4, {"fits"}},
+                         {"two words", 8, {"two", "words"}},
+                         {"two words", 3, {"two", "wor", "ds"}},
+                         {"a b c d", 3, {"a b", "c d"}},
+                         {"longest", 3, {"lon", "ges", "t"}},
+                         {" at first", 3, {" at", "fir", "st"}},
+                         {"训练 任务", 5, {"训练", "任务"}},
+                         {"训练任务", 5, {"训练", "任务"}},
+                         {"训练", 1, {"训", "练"}},
+                         {"ab", 0, {"a", "b"}}};
+  for (const Case& c : kCases) EXPECT_EQ(wrapped(c.text, c.width), c.lines) << c.text;
+}
+
 }  // namespace
 }  // namespace gflow

@@ -453,7 +453,8 @@ def test_a_daemon_that_says_nothing_is_not_one_without_news(machine, term):
         os.kill(daemon, signal.SIGSTOP)
         try:
             terminal.shows("no answer from gflowd for" if term == "xterm" else "waiting for it to come back")
-            terminal.shows(f"gflowd (pid {daemon}) does not answer; it is")
+            why = f"gflowd (pid {daemon}) does not answer; it is stopped (T): 'kill -CONT {daemon}' resumes it"
+            terminal.shows(lambda text: why in " ".join(text.split()))
         finally:
             os.kill(daemon, signal.SIGCONT)
         if term == "xterm":

@@ -235,6 +235,30 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 constexpr std::string_view kWatchHint = tr_later("q ends this view, not the jobs");
 
+/// Time, counts and, where there is room, how to leave.
+std::string watch_head(const api::JobPage& page, const Viewer& viewer) {
+  std::string head = clock_text(viewer.now, viewer.zone) + "  ";
+  head += counts_text(page, viewer.user, viewer.columns - std::min(viewer.columns, head.size()));
+  const std::string hint = tr(kWatchHint);
+  const std::size_t used = display_width(head) + 2 + display_width(hint);
+  if (used <= viewer.columns) head += std::string(viewer.columns - used + 2, ' ').append(hint);
+  return cut_end(head, viewer.columns);
+}
+
+/// Time and what is wrong, all of it that the rows of the viewer hold.
+std::string trouble_head(std::string_view trouble, const Viewer& viewer, const Painter& paint) {
+  const std::string all = fmt::format("{}  {}", clock_text(viewer.now, viewer.zone), trouble);
+  std::string out;
+  std::size_t rows = viewer.rows;
+  for (const std::string_view part : split(all, '\n')) {
+    for (const std::string_view line : wrapped(part, viewer.columns)) {
+      if (rows-- == 0) return out;
+      out += paint(Style::Yellow, cut_end(line, viewer.columns)) + '\n';
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_screen(const Listing& listing) {
@@ -275,24 +299,12 @@ std::string watch_screen(const Listing& listing,
                          const Viewer& viewer,
                          std::string_view trouble,
                          const Painter& paint) {
-  const std::string clock = clock_text(viewer.now, viewer.zone);
-  const std::size_t left = viewer.columns - std::min(viewer.columns, clock.size() + 2);
-  std::string head = clock + "  ";
-  if (trouble.empty()) {
-    head += counts_text(listed.page, viewer.user, left);
-    const std::string hint = tr(kWatchHint);
-    const std::size_t used = display_width(head) + 2 + display_width(hint);
-    if (used <= viewer.columns) {
-      head += std::string(viewer.columns - used + 2, ' ').append(hint);
-    }
-  } else {
-    head += trouble;
-  }
-  std::string out =
-      paint(trouble.empty() ? Style::Bold : Style::Yellow, cut_end(head, viewer.columns)) + '\n';
+  std::string out = trouble.empty() ? paint(Style::Bold, watch_head(listed.page, viewer)) + '\n'
+                                    : trouble_head(trouble, viewer, paint);
   const std::string text = jobs_screen(listing, listed, viewer, paint);
   const std::vector<std::string_view> lines = lines_of(text);
-  const std::size_t room = viewer.rows > 2 ? viewer.rows - 2 : 0;
+  const std::size_t above = static_cast<std::size_t>(std::ranges::count(out, '\n')) + 1;
+  const std::size_t room = viewer.rows - std::min(viewer.rows, above);
   const bool all = lines.size() <= room;
   const std::size_t shown = all ? lines.size() : room - std::min<std::size_t>(room, 1);
   if (room > 0) out += '\n';

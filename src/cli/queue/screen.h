@@ -39,8 +39,8 @@ struct Viewer {
                                       std::size_t columns);
 
 /// The same for `gqueue -w`, on the rows of the viewer and never more: time, counts and a hint,
-/// then as many jobs as there is room for, then how many lines there are more. `trouble` stands
-/// instead of the hint; "" if there is none.
+/// then as many jobs as there is room for, then how many lines there are more. `trouble`, a
+/// line or several of any length, stands instead of counts and hint; "" if there is none.
 [[nodiscard]] std::string watch_screen(const Listing& listing,
                                        const ListedJobs& listed,
                                        const Viewer& viewer,

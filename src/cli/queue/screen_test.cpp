@@ -238,6 +238,16 @@ TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
             std::string::npos);
 }
 
+TEST(WatchScreen, HasAllOfATroubleThatIsLongerThanALine) {
+  expect_golden("gqueue-watch-trouble-40.screen",
+                watch_screen({},
+                             {busy_page()},
+                             viewer(40, 12),
+                             "no answer from gflowd for 5s; jobs keep running\ngflowd (pid 22480) "
+                             "does not answer; it is stopped (T): 'kill -CONT 22480' resumes it",
+                             Painter()));
+}
+
 TEST(Brief, SaysHowManyGpus) {
   struct Case {
     std::string_view request;

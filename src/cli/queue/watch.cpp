@@ -58,13 +58,13 @@ Ready wait_for_any(int keys, int signals, int feed, milliseconds most) {
           .nobody_reads = (all[3].revents & kGone) != 0};
 }
 
-/// What a view says while the daemon is silent.
+/// What a view says while the daemon is silent, and below it why.
 std::string silence_text(const JobFeed& feed, MonoTime now) {
   const auto silent = feed.silence();
   if (!silent) return "";
-  return tr_format("no answer from gflowd for {}; jobs keep running ({})",
-                   duration_text(std::chrono::floor<seconds>(now - silent->since)),
-                   printable(silent->why));
+  return tr_format("no answer from gflowd for {}; jobs keep running",
+                   duration_text(std::chrono::floor<seconds>(now - silent->since))) +
+         '\n' + printable(silent->why);
 }
 
 /// Whether one waits on after this error: a daemon that is there and says nothing may go on at any
