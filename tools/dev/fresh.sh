@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The two commands of the README on a bare machine: a chroot of Debian with nothing but git, made anew, and a
-# clone of the last commit in it.
+# clone of the last commit in it. GFLOW_FRESH_CACHE=~/.cache has it take from there, and put there, what compilers
+# made and the control plane that the cluster's tests need: everything is installed all the same.
 # shellcheck shell=bash
 
 # Removed with --one-file-system: what may be mounted there is not ours.
@@ -48,6 +49,10 @@ fresh_run() {
     ln -s /proc/self/fd "$root/dev/fd"
     for stream in stdin:0 stdout:1 stderr:2; do ln -s "/proc/self/fd/${stream#*:}" "$root/dev/${stream%:*}"; done
     mount -t tmpfs tmpfs "$root/run"
+    if [[ -n ${GFLOW_FRESH_CACHE:-} ]]; then
+      mkdir -p "$root/root/.cache"
+      mount --bind "$GFLOW_FRESH_CACHE" "$root/root/.cache"
+    fi
     # The way to the network is that of the machine: where a proxy signs, its authority is known, too.
     cp /etc/resolv.conf /etc/hosts "$root/etc/"
     cp -R /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates"
