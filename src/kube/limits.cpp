@@ -41,12 +41,12 @@ Limits limits_of(const nlohmann::json& config_map, const engine::GpuQuota& befor
       limits.mistakes.push_back(fmt::format("there is no limit '{}', ignoring it", printable(key)));
       continue;
     }
-    const auto gpus =
-        value.is_string() ? parse_number(trim(value.get<std::string>())) : std::nullopt;
+    const std::string written = value.is_string() ? value.get<std::string>() : "";
+    const std::uint64_t gpus = parse_number(trim(written)).value_or(kMaxGpus + 1);
     const std::string name = is_of_one ? key.substr(kOfOne.size()) : "";
     std::optional<int> limit = limit_in(before, name);
-    if (gpus && *gpus <= kMaxGpus) {
-      limit = static_cast<int>(*gpus);
+    if (gpus <= kMaxGpus) {
+      limit = static_cast<int>(gpus);
     } else {
       limits.mistakes.push_back(
           fmt::format("{} is not a number from 0 to {}, {}",

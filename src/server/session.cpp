@@ -359,9 +359,10 @@ void Session::send_finished(Reply reply) {
   auto receipt = std::move(reply.receipt);
   count(reply.status);
   if (reply.status >= kLeastRefused) host_.note(guest_, terms_, reply.status);
-  const auto length = reply.streamed ? reply.streamed->length : std::nullopt;
+  const bool has_length = reply.streamed && reply.streamed->length;
+  const std::uint64_t length = has_length ? *reply.streamed->length : 0;
   response_ = response_of(std::move(reply));
-  if (length) response_->content_length(*length);
+  if (has_length) response_->content_length(length);
   response_->keep_alive(keep_alive_);
   if (is_head_) response_->body().clear();  // its length is told all the same
   receipt_ = std::move(receipt);

@@ -188,8 +188,11 @@ Result<std::vector<JobId>> submit_all(const api::SubmitRequest& request) {
   std::optional<UnderWay> under_way;
   if (begun) under_way = *std::move(begun);
   auto jobs = calls_of(request, key, facts);
-  if (!jobs && under_way) (void)under_way->is_heard_of();  // nothing is submitted
-  return Submitter(facts, std::move(under_way)).submit(GF_TRY(std::move(jobs)));
+  if (!jobs) {
+    if (under_way) (void)under_way->is_heard_of();  // nothing is submitted
+    return std::unexpected(jobs.error());
+  }
+  return Submitter(facts, std::move(under_way)).submit(*std::move(jobs));
 }
 
 }  // namespace gflow::slurm
