@@ -15,6 +15,10 @@ using placement::Placement;
 
 namespace {
 
+/// Who asks over and over, or of one job after the other, is told the same as long as nothing
+/// changes, but for what is overdue, which is expected each moment.
+constexpr std::chrono::seconds kForecastLasts{1};
+
 /// The jobs of a line from one on.
 struct Rest {
   QueueKey place;  ///< of its first
@@ -282,6 +286,10 @@ bool Forecast::end_next() {
 
 std::vector<Expected> State::forecast(std::size_t most, Now now) const {
   Index& index = *index_;
+  const auto& told = index.told_forecast;
+  const bool is_true_still = told && told->revision == index.revision && told->most == most &&
+                             now.mono - told->at < kForecastLasts;
+  if (is_true_still) return told->expected;
   std::vector<Waiting> waiting = first_waiting(index, most);
   Forecast(index, waiting).run();
   std::vector<Expected> expected;
@@ -290,6 +298,7 @@ std::vector<Expected> State::forecast(std::size_t most, Now now) const {
     if (job.start) at = now.wall + std::max(*job.start - now.mono, MonoTime::duration{0});
     expected.push_back({job.job, at});
   }
+  index.told_forecast = {index.revision, most, now.mono, expected};
   return expected;
 }
 

@@ -175,6 +175,23 @@ TEST_F(ForecastTest, CostsNothingToDecide) {
   EXPECT_EQ(state.check(), "");
 }
 
+/// What is overdue is expected now, so that the answer tells when it was made.
+TEST_F(ForecastTest, IsMadeOnceASecondWhileNothingChanges) {
+  (void)submit({.gpus = 4, .limit = 1});
+  (void)submit({.gpus = 4});
+  pass(minutes(2));
+  const auto first = state.forecast(100, now);
+  ASSERT_EQ(first[0].start, now.wall);
+  pass(std::chrono::milliseconds(999));
+  EXPECT_EQ(state.forecast(100, now), first);
+  EXPECT_EQ(state.forecast(1, now)[0].start, now.wall) << "another question";
+  const auto second = state.forecast(100, now);
+  EXPECT_EQ(second[0].start, now.wall);
+  pass(std::chrono::milliseconds(1));
+  (void)submit({.gpus = 4});
+  EXPECT_EQ(state.forecast(100, now).size(), 2U) << "something changed";
+}
+
 /// Where jobs run for as long as they may and nobody else comes, each starts when it was told to.
 class ForecastHolds : public ForecastTest, public testing::WithParamInterface<unsigned> {};
 

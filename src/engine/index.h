@@ -45,6 +45,14 @@ struct GroupKey {
 };
 [[nodiscard]] GroupKey group_of(const JobSpec& spec);
 
+/// What was told last of when the first jobs that wait should start.
+struct ToldForecast {
+  std::uint64_t revision = 0;
+  std::size_t most = 0;
+  MonoTime at{};
+  std::vector<Expected> expected;
+};
+
 /// Jobs that share a limit of how many run at once. Of those ready, only as many as may still start
 /// stand in the queue; the rest are parked.
 struct Group {
@@ -107,6 +115,7 @@ struct Index {
   std::map<std::string, NodeHealth> health;  ///< of nodes on which launches fail, by name
   std::uint64_t revision = 0;
   std::uint64_t passes = 0;
+  std::optional<ToldForecast> told_forecast;
 
   std::array<RunSet<JobId>, kStatusSlots> by_status;  ///< by the number of Status
   struct UserJobs {
