@@ -281,7 +281,12 @@ Result<int> up(const Invocation& as_typed, Context& context) {
                           printable(running->devices),
                           printable(typed.get("devices"))));
   }
-  context.out << tr_format("gflowd is already running (pid {})\n", running->pid);
+  const bool is_everyones = running->mode == "system" && !options.system;
+  context.out << (is_everyones
+                      ? tr_format("the gflowd of this machine is already running (pid {}), for "
+                                  "all its users\n",
+                                  running->pid)
+                      : tr_format("gflowd is already running (pid {})\n", running->pid));
   return 0;
 }
 

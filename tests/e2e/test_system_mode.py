@@ -108,6 +108,10 @@ gflowd status | grep Mode
 gflowd reload --system
 gflowd down --system
 gflowd status | grep Mode
+gflowd down
+gflowd up --system --devices sim:2xH100 >/dev/null
+gflowd up | sed 's/[0-9][0-9]*/PID/'
+gflowd up --system | sed 's/[0-9][0-9]*/PID/'
 """
 
 
@@ -162,5 +166,7 @@ def test_the_one_for_all_is_named_by_an_option():
         f"Status: Not running\ngflowd status: {start}status: 4\n"
         f"gflowd down: {start}down: 4\n"
         f"gflowd down: {own}down: 4\n"
-        "Mode: system\nMode: user\nconfiguration reloaded\ngflowd is down\nMode: user\n"
+        "Mode: system\nMode: user\nconfiguration reloaded\ngflowd is down\nMode: user\ngflowd is down\n"
+        "the gflowd of this machine is already running (pid PID), for all its users\n"
+        "gflowd is already running (pid PID)\n"
     ), ran
