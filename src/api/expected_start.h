@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <optional>
-#include <vector>
 
 #include "api/types.h"
 
@@ -23,13 +21,8 @@ struct ExpectedStart {
   friend bool operator==(const ExpectedStart&, const ExpectedStart&) = default;
 };
 
-/// By the time it may begin and the time limits of the jobs that hold what it lacks. Nothing where
-/// one of them has no limit, or where another job is ahead of it.
-[[nodiscard]] std::optional<ExpectedStart> expected_start(const JobView& job, WallTime now);
-
-/// The same for all jobs of a listing: those behind a job say when the scheduler expects that one
-/// to start, from limits and from how long jobs like it ran.
-[[nodiscard]] std::map<JobId, ExpectedStart> expected_starts(const std::vector<JobView>& jobs,
-                                                             WallTime now);
+/// The time it may begin at, of a job that waits for nothing else; not before now. All else the
+/// scheduler has to be asked.
+[[nodiscard]] std::optional<ExpectedStart> begin_of(const JobView& job, WallTime now);
 
 }  // namespace gflow::api

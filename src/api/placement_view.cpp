@@ -4,6 +4,7 @@
 #include "api/documents.h"
 #include "api/job_fields.h"
 #include "api/spec_fields.h"
+#include "api/start_fields.h"
 #include "core/gpu_request.h"
 
 namespace gflow::api {
@@ -79,6 +80,7 @@ void fields(Io& io, T& view) {
   io.field("limit", view.limit);
   io.field("blockers", view.blockers);
   io.field("cancelled", view.cancelled);
+  io.field("expected_start", view.expected_start);
 }
 
 void describe_placement(Schemas& schemas) {

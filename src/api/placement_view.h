@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/expected_start.h"
 #include "api/refusal.h"
 #include "api/types.h"
 #include "base/result.h"
@@ -76,6 +77,8 @@ struct PlacementView {
   /// fit.
   std::vector<BlockerView> blockers;
   bool cancelled = false;  ///< at once, as its dependencies can never be met
+  /// Of one of them that only waits for room, by what is known now.
+  std::optional<ExpectedStart> expected_start;
 };
 
 [[nodiscard]] std::string write(const PlaceRequest& request);

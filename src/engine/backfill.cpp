@@ -215,7 +215,10 @@ Reservation reserve(Index& index,
     for (const Leaving& gone : on_node) {
       if (gone.end > start) break;
       index.ledger.give_back_on(kept_node.state, gone.demand, gone.devices, gone.presence);
-      kept.head.proven = kept.head.proven && index.latest_end(*index.find(gone.job)).has_value();
+      const Job& job = *index.find(gone.job);
+      if (index.latest_end(job)) continue;
+      kept.head.proven = false;
+      kept.head.known = kept.head.known && index.knows_like(index.contender_of(job).signature);
     }
     const auto needed = needed_gone(index, kept_node, node, on_node, start);
     kept.needs_gone.insert(needed.begin(), needed.end());

@@ -5,6 +5,7 @@
 
 #include "engine/explain.h"
 #include "engine/feasible.h"
+#include "engine/forecast.h"
 #include "engine/holders.h"
 #include "engine/index.h"
 
@@ -330,7 +331,7 @@ std::optional<blocker::Priority> explain_order(Index& index, const Job& job, Now
   };
   if (head && is_ahead(head->job)) {
     std::optional<WallTime> from;
-    if (head->start) from = now.wall + (*head->start - now.mono);
+    if (head->start && head->known) from = now.wall + (*head->start - now.mono);
     return blocker::Priority{head->job, from};
   }
   if (!first || !is_ahead(*first)) return std::nullopt;
@@ -534,12 +535,6 @@ std::optional<blocker::Priority> State::ahead_of(JobId id, Now now) const {
   return explain_order(*index_, *job, now);
 }
 
-std::optional<ExpectedStart> State::expected_start(JobId id, Now now) const {
-  const auto& head = index_->find_awaited().head;
-  if (!head || head->job != id || !head->start) return std::nullopt;
-  return ExpectedStart{now.wall + (*head->start - now.mono), head->proven};
-}
-
 Result<Preview> State::preview(const JobSpec& spec, Now now, const JobSight& sight) const {
   Index& index = *index_;
   GF_CHECK(check_dependencies(index, spec.dependencies, 0, sight));
@@ -565,6 +560,7 @@ Result<Preview> State::preview(const JobSpec& spec, Now now, const JobSight& sig
   job.lived = index.lived_at(now.mono);
   job.spec = spec;
   if (auto ahead = explain_order(index, job, now)) preview.blockers.push_back(*ahead);
+  preview.start = forecast_of(index, job, now);
   return preview;
 }
 

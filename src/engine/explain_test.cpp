@@ -272,7 +272,7 @@ TEST(Explain, SaysWhoseGpusWouldHaveToComeBack) {
   JobSpec longer = spec;
   longer.time_limit = std::chrono::hours(2);
   (void)step(state, event::Submit{{spec, longer, spec}, system_principal()}, kNow);
-  const auto ends = kNow.wall + std::chrono::hours(1);
+  const auto ends = kNow.wall + std::chrono::hours(1) + spec.grace;
   blocker::GpuLimit why{
       Share::whole(),
       Share::percent(200),

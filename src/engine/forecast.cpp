@@ -102,13 +102,14 @@ void Forecast::add_leavers(Index& index) {
   for (NodeIndex node = 0; node < ledger_.size(); ++node) {
     for (const Leaving& one : by_node[static_cast<std::size_t>(node)]) {
       const Job& job = *index.find(one.job);
-      const bool is_known =
-          index.latest_end(job) || index.knows_like(index.contender_of(job).signature);
-      if (!is_known || one.end >= horizon_) continue;
+      const bool knows_like = index.knows_like(index.contender_of(job).signature);
+      if (!knows_like && !index.latest_end(job)) continue;
+      // As long as it may, where its like ran that long, too.
+      const MonoTime end = knows_like ? std::min(one.end, index.likely_end(job)) : one.end;
+      if (end >= horizon_) continue;
       const JobSpec& spec = job.spec;
       const std::int64_t parts = gpu_parts_of(spec.request) / std::max(spec.request.nodes, 1);
-      leavers_.insert(
-          {one.end, one.demand, {node, one.devices}, one.presence, spec.user.uid, parts});
+      leavers_.insert({end, one.demand, {node, one.devices}, one.presence, spec.user.uid, parts});
     }
   }
 }
@@ -284,6 +285,29 @@ bool Forecast::end_next() {
   return false;
 }
 
+std::optional<WallTime> forecast_of(Index& index, const Job& job, Now now) {
+  constexpr std::size_t kMost = 250;
+  const Passer asks = index.passer_of(job);
+  if (asks.shape.gang != kNoGang) return std::nullopt;
+  std::vector<Waiting> waiting = first_waiting(index, kMost);
+  const QueueKey place = index.place_of(job);
+  const auto behind = std::ranges::find_if(waiting, [&](const Waiting& other) {
+    return place < index.place_of(*index.find(other.job));
+  });
+  if (behind == waiting.end() && waiting.size() == kMost) return std::nullopt;
+  const auto mine = waiting.insert(behind,
+                                   {.job = job.id,
+                                    .shape = asks.shape,
+                                    .run_time = asks.run_time,
+                                    .uid = asks.uid,
+                                    .parts = asks.parts,
+                                    .priority = asks.priority,
+                                    .keeps_from = keeps_from(index, index.key_of(job))});
+  Forecast(index, waiting).run();
+  if (!mine->start) return std::nullopt;
+  return now.wall + std::max(*mine->start - now.mono, MonoTime::duration{0});
+}
+
 std::vector<Expected> State::forecast(std::size_t most, Now now) const {
   Index& index = *index_;
   const auto& told = index.told_forecast;
@@ -292,11 +316,15 @@ std::vector<Expected> State::forecast(std::size_t most, Now now) const {
   if (is_true_still) return told->expected;
   std::vector<Waiting> waiting = first_waiting(index, most);
   Forecast(index, waiting).run();
+  const auto& head = index.find_awaited().head;
   std::vector<Expected> expected;
   for (const Waiting& job : waiting) {
-    std::optional<WallTime> at;
-    if (job.start) at = now.wall + std::max(*job.start - now.mono, MonoTime::duration{0});
-    expected.push_back({job.job, at});
+    const bool is_proven = head && head->job == job.job && head->start && head->proven;
+    const auto start = is_proven ? head->start : job.start;
+    expected.push_back({job.job, {}});
+    if (!start) continue;
+    const WallTime at = now.wall + std::max(*start - now.mono, MonoTime::duration{0});
+    expected.back().start = {at, is_proven};
   }
   index.told_forecast = {index.revision, most, now.mono, expected};
   return expected;

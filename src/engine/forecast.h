@@ -31,6 +31,10 @@ struct Waiting {
 /// The first of those jobs, at most so many, in the order in which they are considered.
 [[nodiscard]] std::vector<Waiting> first_waiting(Index& index, std::size_t most);
 
+/// When a job that nobody submitted yet should start if it were, of those that would stand among
+/// the first in the queue; a PassingDemand of its request lives meanwhile.
+[[nodiscard]] std::optional<WallTime> forecast_of(Index& index, const Job& job, Now now);
+
 /// What is expected of a queue: whoever runs ends when it should, whoever waits starts in order
 /// where there is room and runs as long as expected, and places are kept as backfill.h tells. Who
 /// comes later, makes room, goes on from suspension or stands further back when others of its user

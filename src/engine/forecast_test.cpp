@@ -62,8 +62,8 @@ class ForecastTest : public testing::Test {
     for (const Expected& one : state.forecast(most, now)) {
       text += fmt::format("{}{}", text.empty() ? "" : ", ", one.job.value);
       if (!one.start) continue;
-      text +=
-          fmt::format(" in {}", std::chrono::duration_cast<minutes>(*one.start - now.wall).count());
+      text += fmt::format(" in {}",
+                          std::chrono::duration_cast<minutes>(one.start->at - now.wall).count());
     }
     return text;
   }
@@ -175,18 +175,48 @@ TEST_F(ForecastTest, CostsNothingToDecide) {
   EXPECT_EQ(state.check(), "");
 }
 
+TEST_F(ForecastTest, IsNothingWhereNothingIsKnown) {
+  (void)submit({.gpus = 4});
+  const JobId first = submit({.gpus = 4});
+  const JobId behind = submit({.gpus = 4});
+  EXPECT_EQ(forecast(), "2, 3");
+  const auto ahead = state.ahead_of(behind, now);
+  ASSERT_TRUE(ahead);
+  EXPECT_EQ(ahead->behind, first);
+  EXPECT_FALSE(ahead->reserved_from);
+}
+
+/// What runs ends as its like did, though it may run for longer: as what waits is expected to.
+TEST_F(LearnedForecastTest, GoesByWhatIsKnownOfThoseThatRun) {
+  for (int i = 0; i < 20; ++i) {
+    const JobId id = submit({.gpus = 4, .limit = 480});
+    pass(minutes(10));
+    end(id);
+  }
+  pass(hours(1));
+  (void)step(state, event::Tick{}, now);
+  (void)submit({.gpus = 4, .limit = 480});
+  (void)submit({.gpus = 4, .limit = 480});
+  (void)submit({.gpus = 4, .limit = 480});
+  const auto told = state.forecast(10, now);
+  ASSERT_EQ(told.size(), 2U);
+  ASSERT_TRUE(told[0].start && told[1].start);
+  EXPECT_LT(told[0].start->at - now.wall, hours(1));
+  EXPECT_LT(told[1].start->at - told[0].start->at, hours(1));
+}
+
 /// What is overdue is expected now, so that the answer tells when it was made.
 TEST_F(ForecastTest, IsMadeOnceASecondWhileNothingChanges) {
   (void)submit({.gpus = 4, .limit = 1});
   (void)submit({.gpus = 4});
   pass(minutes(2));
   const auto first = state.forecast(100, now);
-  ASSERT_EQ(first[0].start, now.wall);
+  ASSERT_EQ(first[0].start->at, now.wall);
   pass(std::chrono::milliseconds(999));
   EXPECT_EQ(state.forecast(100, now), first);
-  EXPECT_EQ(state.forecast(1, now)[0].start, now.wall) << "another question";
+  EXPECT_EQ(state.forecast(1, now)[0].start->at, now.wall) << "another question";
   const auto second = state.forecast(100, now);
-  EXPECT_EQ(second[0].start, now.wall);
+  EXPECT_EQ(second[0].start->at, now.wall);
   pass(std::chrono::milliseconds(1));
   (void)submit({.gpus = 4});
   EXPECT_EQ(state.forecast(100, now).size(), 2U) << "something changed";
@@ -207,7 +237,7 @@ TEST_P(ForecastHolds, WhereAllGoesAsExpected) {
   std::map<JobId, WallTime> told;
   for (const Expected& one : state.forecast(1000, now)) {
     ASSERT_TRUE(one.start) << one.job.value;
-    told.emplace(one.job, *one.start);
+    told.emplace(one.job, one.start->at);
   }
   while (state.count(kNotEnded) > 0) {
     std::vector<std::pair<WallTime, JobId>> ends;

@@ -6,7 +6,7 @@ namespace gflow::engine {
 std::optional<WallTime> end_on_calendar(const Index& index, const Job& job, Now now) {
   const auto end = index.latest_end(job);
   if (!end) return std::nullopt;
-  return now.wall + (*end - job.spec.grace - now.mono);
+  return now.wall + (*end - now.mono);
 }
 
 blocker::Holder holder_of(const Index& index, const Job& job, std::vector<int> gpus, Now now) {

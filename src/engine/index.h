@@ -173,6 +173,7 @@ struct Index {
     JobId job;
     std::optional<MonoTime> start;  ///< expected; none if too few nodes will ever do
     bool proven = false;            ///< by limits of what runs there
+    bool known = true;              ///< by limits or by how long jobs like those ran; else a guess
   };
   /// Of the jobs that wait, those others are told to wait for.
   struct Awaited {
@@ -254,6 +255,8 @@ struct Index {
   [[nodiscard]] std::chrono::seconds expected_run(const Contender& contender) const;
   /// When an active job is gone: at the latest by its limit, else by what is known of its like.
   [[nodiscard]] MonoTime expected_end(const Job& job) const;
+  /// By how long jobs like it ran, whatever its limit.
+  [[nodiscard]] MonoTime likely_end(const Job& job) const;
   /// The place of the first of a line among all that wait, by what expect_anew() asked for.
   [[nodiscard]] QueueKey place_of(const Front& front) const;
   /// Asks again for what all lines keep of what is known, if that has changed.

@@ -144,6 +144,10 @@ const Index::Incumbent& Index::incumbent(const Job& job) const {
 
 MonoTime Index::expected_end(const Job& job) const {
   if (const auto latest = latest_end(job)) return *latest;
+  return likely_end(job);
+}
+
+MonoTime Index::likely_end(const Job& job) const {
   const Incumbent& known = incumbent(job);
   const seconds served = known.contender.stoppable ? known.contender.served : ran(job);
   return now.mono + time_left(known.chances, served);

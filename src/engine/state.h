@@ -43,6 +43,7 @@ struct Totals {
 struct Preview {
   std::vector<Blocker> blockers;  ///< what keeps it waiting whatever is free, then what it lacks
   bool cancelled = false;         ///< at once: what it depends on has ended otherwise
+  std::optional<WallTime> start;  ///< expected, of one that waits for room alone
 };
 
 /// Where each of several jobs alike that are not submitted yet would start.
@@ -55,7 +56,9 @@ struct Starts {
 /// When a job that waits should start.
 struct ExpectedStart {
   WallTime at;
-  bool is_proven = false;  ///< by time limits; else by how long jobs like those that run took
+  /// By time limits, of a job whose place is kept against all behind it; else by how long jobs like
+  /// those that run took, and by who should come before it.
+  bool is_proven = false;
 
   friend bool operator==(const ExpectedStart&, const ExpectedStart&) = default;
 };
@@ -63,7 +66,7 @@ struct ExpectedStart {
 /// A job that waits, and by what is known now when it starts; nothing where that is not known.
 struct Expected {
   JobId job;
-  std::optional<WallTime> start;
+  std::optional<ExpectedStart> start;
 
   friend bool operator==(const Expected&, const Expected&) = default;
 };
@@ -210,9 +213,6 @@ class State {
   /// Who goes before a pending job, of those that it would delay; empty where nobody does. Costs
   /// less than all its reasons.
   [[nodiscard]] std::optional<blocker::Priority> ahead_of(JobId id, Now now) const;
-  /// When the job whose place is kept against all behind it should start; empty for any other, and
-  /// where nothing says when.
-  [[nodiscard]] std::optional<ExpectedStart> expected_start(JobId id, Now now) const;
   /// The jobs that may start as soon as there is room, at most so many, in the order in which they
   /// are considered. Their starts are estimated for who asks, as forecast.h tells, and decide
   /// nothing.

@@ -36,29 +36,16 @@ std::optional<int> priority_ahead(const engine::State& state, const api::JobView
   return ahead->spec.priority;
 }
 
-/// Of one behind the first, too.
-std::optional<WallTime> estimated_start(const engine::State& state,
-                                        const api::JobView& job,
-                                        Now now) {
-  if (job.status != Status::Queued) return std::nullopt;
-  const auto queue = state.forecast(api::kUsualForecast, now);
-  const auto at = std::ranges::find(queue, job.id, &engine::Expected::job);
-  return at == queue.end() ? std::nullopt : at->start;
-}
-
-/// What limits say is at the latest, and goes before what the scheduler expects.
+/// The same as the queue says.
 std::optional<api::ExpectedStart> expected_start_of(const Service& service,
                                                     const api::JobView& job) {
   const Now now = service.now();
-  if (const auto known = api::expected_start(job, now.wall)) return known;
-  const auto kept = service.state().expected_start(job.id, now);
-  if (kept && kept->is_proven) {
-    return api::ExpectedStart{std::max(kept->at, now.wall), api::StartBy::TimeLimits};
-  }
-  if (!service.decides()) return std::nullopt;
-  const auto at = kept ? std::max(kept->at, now.wall) : estimated_start(service.state(), job, now);
-  if (!at) return std::nullopt;
-  return api::ExpectedStart{*at, api::StartBy::RunTimes};
+  if (const auto known = api::begin_of(job, now.wall)) return known;
+  if (!service.decides() || job.status != Status::Queued) return std::nullopt;
+  const auto queue = service.state().forecast(api::kUsualForecast, now);
+  const auto at = std::ranges::find(queue, job.id, &engine::Expected::job);
+  if (at == queue.end() || !at->start) return std::nullopt;
+  return view_of(*at->start);
 }
 
 }  // namespace

@@ -83,9 +83,10 @@ TEST(Explain, SaysWhatItsOwnerMayDoAndThatHelps) {
   ASSERT_EQ(explanation.job.blockers.size(), 1U);
   EXPECT_EQ(explanation.job.blockers[0].holders.at(0).job, held);
   ASSERT_TRUE(explanation.expected_start);
+  const api::JobView holder = desk.show(kAlice, held);
   EXPECT_EQ(explanation.expected_start->at,
-            desk.show(kAlice, held).started.value() + std::chrono::hours(1));
-  EXPECT_EQ(explanation.expected_start->by, api::StartBy::TimeLimits);
+            holder.started.value() + std::chrono::hours(1) + holder.spec.grace);
+  EXPECT_EQ(explanation.expected_start->by, api::StartBy::RunTimes) << "others may pass it";
   ASSERT_EQ(explanation.suggestions.size(), 1U);
   const api::Suggestion& fewer = explanation.suggestions[0];
   EXPECT_EQ(fewer.command, "gjob update 2 --gpus 1");

@@ -5,6 +5,7 @@
 
 #include "server/handlers.h"
 #include "server/shown.h"
+#include "server/views.h"
 
 namespace gflow::server {
 
@@ -18,7 +19,7 @@ void show_queue(Exchange exchange, QueueQuery query) {
   for (const engine::Expected& one : service.state().forecast(query.most, now)) {
     if (!shown.knows(one.job)) continue;
     api::QueuedJob job{one.job, {}};
-    if (one.start) job.expected_start = {*one.start, api::StartBy::RunTimes};
+    if (one.start) job.expected_start = view_of(*one.start);
     queue.jobs.push_back(job);
   }
   exchange.respond(json_reply_of(std::move(queue)));

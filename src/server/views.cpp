@@ -217,6 +217,10 @@ std::vector<api::UnhealthyNode> unhealthy_views(const Principal& caller, const S
   return views;
 }
 
+api::ExpectedStart view_of(const engine::ExpectedStart& start) {
+  return {start.at, start.is_proven ? api::StartBy::TimeLimits : api::StartBy::RunTimes};
+}
+
 api::MachineView machine_view_for(const Principal& caller, const Service& service) {
   const engine::State& state = service.state();
   const engine::Totals totals = state.totals();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "api/expected_start.h"
 #include "api/snapshot.h"
 #include "server/service.h"
 
@@ -13,6 +14,8 @@ namespace gflow::server {
 [[nodiscard]] api::JobView view_for(const Principal& caller,
                                     const Service& service,
                                     const Job& job);
+[[nodiscard]] api::ExpectedStart view_of(const engine::ExpectedStart& start);
+
 [[nodiscard]] api::MachineView machine_view_for(const Principal& caller, const Service& service);
 /// Why it waits or, suspended, does not go on, as this caller may know it.
 [[nodiscard]] std::vector<Blocker> blockers_for(const Principal& caller,

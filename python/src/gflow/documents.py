@@ -1366,6 +1366,7 @@ class Placement(TypedDict):
     limit: Union[BlockerView, None]
     blockers: list[BlockerView]
     cancelled: bool
+    expected_start: Union[ExpectedStartShown, None]
 
 
 class Principal(TypedDict):

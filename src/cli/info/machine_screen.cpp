@@ -186,14 +186,15 @@ class GpuRows {
     return join(processes, tr(", "));
   }
 
-  /// Of one with a limit. It has stood still, or the clock was set, for what is missing of its run
-  /// time; that is in whole seconds, and a screen later the end is the same.
+  /// Of one with a limit, at the latest. It has stood still, or the clock was set, for what is
+  /// missing of its run time; that is in whole seconds, and a screen later the end is the same.
   [[nodiscard]] WallTime end_of(const api::JobView& job) const {
     constexpr std::chrono::seconds kOfRounding{2};
     const WallTime started = job.started.value_or(viewer_.now - job.run_time);
     const auto missing = viewer_.now - started - job.run_time;
     const bool has_stood = missing > kOfRounding || missing < -kOfRounding;
-    return started + *job.spec.time_limit + (has_stood ? missing : decltype(missing)(0));
+    return started + *job.spec.time_limit + job.spec.grace +
+           (has_stood ? missing : decltype(missing)(0));
   }
 
   /// When the last of them has to end; a suspended one ends nobody knows when.

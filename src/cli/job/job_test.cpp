@@ -34,7 +34,7 @@ api::JobView pending() {
 
 /// What `gjob why` says to one who asks.
 std::string why(const api::JobView& job, const api::Asker& asker = {}) {
-  api::Explanation explanation{.job = job, .expected_start = api::expected_start(job, kNoon)};
+  api::Explanation explanation{.job = job, .expected_start = api::begin_of(job, kNoon)};
   explanation.suggestions = api::suggestions_for(job, asker);
   return why_text(explanation, {kNoon, seconds(0)});
 }

@@ -200,7 +200,7 @@ std::string start_text(const std::optional<api::ExpectedStart>& start,
   if (!start || start->by == api::StartBy::BeginTime) return "";
   const std::string at = time_text(start->at);
   return start->by == api::StartBy::RunTimes
-             ? tr_format("expected {}, estimated from the run times of similar jobs", at)
+             ? tr_format("expected {}, estimated from limits and past run times", at)
              : tr_format("expected {}, from the time limits of the running jobs", at);
 }
 

@@ -132,7 +132,7 @@ std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
   if (!start || start->by == api::StartBy::BeginTime) return "";
   const std::string at = moment(start->at, clocks);
   if (start->by == api::StartBy::RunTimes) {
-    return tr_format("\nExpected start: {}, estimated from the run times of similar jobs.\n", at);
+    return tr_format("\nExpected start: {}, estimated from limits and past run times.\n", at);
   }
   return tr_format("\nExpected start: {}, from the time limits of the running jobs.\n", at);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "api/expected_start.h"
@@ -85,14 +86,15 @@ std::string time_of_limit(const api::JobView& job) {
 class ScreenRows {
  public:
   ScreenRows(const Listing& listing, const ListedJobs& listed, const Viewer& viewer)
-      : listing_(listing),
-        viewer_(viewer),
-        starts_(api::expected_starts(listed.page.jobs, viewer.now)) {
+      : listing_(listing), viewer_(viewer) {
     for (const api::QueuedJob& job : listed.queue.jobs) {
       if (job.expected_start) starts_.emplace(job.id, *job.expected_start);
     }
     std::set<std::string_view> users;
-    for (const api::JobView& job : listed.page.jobs) users.insert(job.spec.user.name);
+    for (const api::JobView& job : listed.page.jobs) {
+      users.insert(job.spec.user.name);
+      if (const auto begin = api::begin_of(job, viewer.now)) starts_.emplace(job.id, *begin);
+    }
     several_users_ = users.size() > 1;
   }
 

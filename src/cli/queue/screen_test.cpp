@@ -101,6 +101,14 @@ api::JobPage busy_page() {
   return page;
 }
 
+/// The same as the scheduler considers them.
+ListedJobs busy() {
+  ListedJobs listed{busy_page()};
+  listed.queue.jobs = {{JobId(3), api::ExpectedStart{kNow + hours(2), api::StartBy::RunTimes}}};
+  for (std::uint64_t id = 4; id <= 21; ++id) listed.queue.jobs.push_back({JobId(id), {}});
+  return listed;
+}
+
 Viewer viewer(std::size_t columns, std::size_t rows = 24) {
   return {"alice", kNow, Zone(seconds(0)), columns, rows};
 }
@@ -108,7 +116,7 @@ Viewer viewer(std::size_t columns, std::size_t rows = 24) {
 TEST(QueueScreen, IsAsReviewed) {
   for (const std::size_t columns : {40U, 80U, 120U, 200U}) {
     expect_golden(fmt::format("gqueue-{}.screen", columns),
-                  queue_screen({}, {busy_page()}, viewer(columns), Painter()));
+                  queue_screen({}, busy(), viewer(columns), Painter()));
   }
 }
 
@@ -120,7 +128,7 @@ TEST(QueueScreen, FitsEveryWidth) {
   for (std::size_t columns = 1; columns <= 220; columns += columns < 48 ? 1 : 13) {
     for (const Listing& listing : {Listing{}, tree, grouped}) {
       if (listing.layout == Layout::Grouped && columns < 20) continue;  // its headings
-      const std::string text = queue_screen(listing, {busy_page()}, viewer(columns), Painter());
+      const std::string text = queue_screen(listing, busy(), viewer(columns), Painter());
       for (const std::string_view line : split(text, '\n')) {
         EXPECT_LE(display_width(line), columns) << line;
       }
@@ -170,13 +178,13 @@ TEST(QueueScreen, HasTheOrderOfTheQueue) {
   EXPECT_LT(text.find("~12:40"), text.find("\n1 ")) << text;
 }
 
-/// What the limits of those that run prove is shown rather than an estimate.
-TEST(QueueScreen, ShowsWhatIsProvenRatherThanAnEstimate) {
-  ListedJobs listed{busy_page()};
-  listed.queue.jobs = {{JobId(3), api::ExpectedStart{kNow + hours(1), api::StartBy::RunTimes}}};
+/// Others may go first though the limits of those that run end before: the scheduler knows.
+TEST(QueueScreen, ShowsWhatTheSchedulerExpects) {
+  ListedJobs listed = busy();
+  listed.queue.jobs[0] = {JobId(3), api::ExpectedStart{kNow + hours(1), api::StartBy::RunTimes}};
   const std::string text = queue_screen({}, listed, viewer(80), Painter());
-  EXPECT_NE(text.find("~14:00"), std::string::npos) << text;
-  EXPECT_EQ(text.find("~13:00"), std::string::npos) << text;
+  EXPECT_NE(text.find("~13:00"), std::string::npos) << text;
+  EXPECT_EQ(text.find("~14:00"), std::string::npos) << text;
 }
 
 /// An array stands in one row of a tree, too, and what depends on its tasks hangs under that once.
@@ -241,7 +249,7 @@ TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
 TEST(WatchScreen, HasAllOfATroubleThatIsLongerThanALine) {
   expect_golden("gqueue-watch-trouble-40.screen",
                 watch_screen({},
-                             {busy_page()},
+                             busy(),
                              viewer(40, 12),
                              "no answer from gflowd for 5s; jobs keep running\ngflowd (pid 22480) "
                              "does not answer; it is stopped (T): 'kill -CONT 22480' resumes it",
@@ -333,40 +341,15 @@ TEST(Fold, JoinsTasksThatWaitForTheSame) {
   EXPECT_TRUE(folded(jobs).starts_with("1: a_2; 2: brave-river-1234; 3: a_6; ")) << folded(jobs);
 }
 
-using api::expected_start;
-using api::ExpectedStart;
-using api::StartBy;
-
-TEST(ExpectedStart, IsKnownWhereLimitsSaySo) {
+TEST(BeginOf, IsKnownOfWhatWaitsForNothingElse) {
   api::JobView job = screen_job(9, "x", "alice", Status::Queued);
-  EXPECT_FALSE(expected_start(job, kNow)) << "it starts with the next pass";
-  api::BlockerView gpus{.kind = BlockerKind::Gpus, .need = 3, .available = 1};
-  gpus.holders = {{JobId(1), "a", {0}, kNow + hours(1)},
-                  {JobId(2), "a", {1, 2}, kNow + hours(3)},
-                  {JobId(3), "a", {3}, {}}};
-  job.blockers = {gpus};
-  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(3)}));
-  job.blockers[0].need = 2;
-  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(1)}));
-  // A GPU that two jobs share is free when both have ended.
-  job.blockers[0].holders.push_back({JobId(4), "a", {0}, kNow + hours(2)});
-  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(2)}));
-  job.blockers[0].holders.push_back({JobId(5), "a", {0}, {}});
-  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(3)}));
-  job.blockers[0].need = 4;
-  EXPECT_FALSE(expected_start(job, kNow)) << "one of them has no limit";
+  EXPECT_FALSE(api::begin_of(job, kNow)) << "it starts with the next pass";
   job.blockers = {{.kind = BlockerKind::BeginTime, .at = kNow + hours(7)}};
-  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(7), StartBy::BeginTime}));
-  EXPECT_FALSE(expected_start(behind(job, 3, kNow), kNow)) << "another goes first";
-}
-
-TEST(ExpectedStart, IsSaidByThoseBehind) {
-  std::vector<api::JobView> jobs = {
-      short_of_gpus(screen_job(3, "head", "a", Status::Queued), 1, 0, {}),
-      behind(screen_job(4, "next", "a", Status::Queued), 3, kNow + hours(2))};
-  const auto starts = api::expected_starts(jobs, kNow);
-  ASSERT_EQ(starts.size(), 1U);
-  EXPECT_EQ(starts.at(JobId(3)), (ExpectedStart{kNow + hours(2), StartBy::RunTimes}));
+  EXPECT_EQ(api::begin_of(job, kNow),
+            (api::ExpectedStart{kNow + hours(7), api::StartBy::BeginTime}));
+  EXPECT_EQ(api::begin_of(job, kNow + hours(8))->at, kNow + hours(8));
+  job.blockers.push_back({.kind = BlockerKind::OnHold});
+  EXPECT_FALSE(api::begin_of(job, kNow));
 }
 
 }  // namespace

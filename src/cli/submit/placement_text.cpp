@@ -104,8 +104,9 @@ std::string waiting_text(const api::PlacementView& view, std::size_t jobs, const
   job.status = Status::Queued;
   std::ranges::remove_copy_if(view.blockers, std::back_inserter(job.blockers), is_gate);
   if (job.blockers.empty()) return out;
-  return out + blocked_by_text(job.blockers, clocks) +
-         expected_start_text(api::expected_start(job, clocks.now), clocks);
+  out += blocked_by_text(job.blockers, clocks);
+  if (jobs == 1) out += expected_start_text(view.expected_start, clocks);
+  return out;
 }
 
 /// The lines of a sentence below a place.
