@@ -172,7 +172,10 @@ std::string Loop::log_path(JobId job) const {
   return known == nullptr ? std::string() : dispatcher_.log_path(*known);
 }
 
-void Loop::submit(api::SubmitRequest request, const Principal& by, Answer answer) {
+void Loop::submit(api::SubmitRequest request,
+                  const Principal& by,
+                  Answer answer,
+                  server::SubmitIf condition) {
   if (traces_.is_on()) {
     answer = [this, parents = JobTraces::parents_in(request), answer = std::move(answer)](
                  Result<std::vector<JobId>> jobs) {
@@ -180,7 +183,7 @@ void Loop::submit(api::SubmitRequest request, const Principal& by, Answer answer
       if (answer) answer(std::move(jobs));
     };
   }
-  shell_.submit(std::move(request), by, std::move(answer));
+  shell_.submit(std::move(request), by, std::move(answer), std::move(condition));
   parts_.source->refresh();
   soon();
 }

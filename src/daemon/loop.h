@@ -76,7 +76,10 @@ class Loop : public server::Service {
   [[nodiscard]] std::string log_path(JobId job) const override;
   [[nodiscard]] GpuLimits gpu_limits(const Job& job) const override;
   [[nodiscard]] PortBlock ports(const Job& job) const override;
-  void submit(api::SubmitRequest request, const Principal& by, Answer answer) override;
+  void submit(api::SubmitRequest request,
+              const Principal& by,
+              Answer answer,
+              server::SubmitIf condition = {}) override;
   void request(engine::Event event, Answer answer, Check check = {}) override;
   [[nodiscard]] std::shared_ptr<void> on_change(std::uint64_t revision,
                                                 std::optional<JobId> job,

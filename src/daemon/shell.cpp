@@ -91,12 +91,17 @@ void Shell::post(engine::Event event, Answer answer, Check check) {
   posted_.push_back(std::move(posted));
 }
 
-void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answer) {
+void Shell::submit(api::SubmitRequest request,
+                   const Principal& by,
+                   Answer answer,
+                   server::SubmitIf condition) {
   server::Submission submission = server::submission_of(std::move(request.items), by);
   Posted posted;
   posted.payloads = std::move(submission.payloads);
   posted.event = std::move(submission.event);
   posted.answer = std::move(answer);
+  posted.check = std::move(condition.before);
+  posted.after = std::move(condition.after);
   posted.key = std::move(request.idempotency_key);
   posted.digest = std::move(request.digest);
   posted.uid = record_of(by).uid;
@@ -149,14 +154,19 @@ void Shell::withdraw_largest(Plan& plan, Now now) {
         fmt::format(
             "this submission of {} does not fit: {}", memory_text(size), disk_text(others_jobs_)));
   }
-  const auto is_of_it = [&](JobId id) { return std::ranges::binary_search(unwritten.jobs, id); };
-  std::erase_if(plan.events.events, [&](const JobEvent& event) { return is_of_it(event.job); });
-  for (auto* ranges : {&plan.ranges, &plan.ticked.added}) {
-    std::erase_if(*ranges, [&](const auto& range) { return is_of_it(range->first.id); });
-  }
+  drop_from(plan, unwritten.jobs);
   Posted withdrawal;
   for (const auto& effect : engine::step(state_, engine::event::Withdraw{unwritten.jobs}, now)) {
     take(effect, withdrawal, plan);
+  }
+}
+
+/// What is told of these jobs, in the order of their ids, of which there never were any.
+void Shell::drop_from(Plan& plan, const std::vector<JobId>& jobs) {
+  const auto is_of_it = [&](JobId id) { return std::ranges::binary_search(jobs, id); };
+  std::erase_if(plan.events.events, [&](const JobEvent& event) { return is_of_it(event.job); });
+  for (auto* ranges : {&plan.ranges, &plan.ticked.added}) {
+    std::erase_if(*ranges, [&](const auto& range) { return is_of_it(range->first.id); });
   }
 }
 
@@ -345,7 +355,35 @@ void Shell::decide(Posted& posted, Now now, Plan& plan) {
   if (const auto* revoked = std::get_if<engine::event::AttemptRevoked>(&posted.event)) {
     plan.attempts_over.emplace_back(revoked->job, revoked->attempt);
   }
-  for (const engine::Effect& effect : engine::step(state_, posted.event, now)) {
+  auto effects = engine::step(state_, posted.event, now);
+  if (auto taken = taken_after(posted, effects); !taken) {
+    return take_back(std::move(effects), taken.error(), posted, plan, now);
+  }
+  for (const engine::Effect& effect : effects) take(effect, posted, plan);
+}
+
+/// What SubmitIf::after says of the jobs that were just decided.
+Result<void> Shell::taken_after(const Posted& posted, const std::vector<engine::Effect>& effects) {
+  if (!posted.after) return {};
+  for (const engine::Effect& effect : effects) {
+    const auto* answer = std::get_if<engine::effect::Answer>(&effect);
+    if (answer != nullptr && answer->jobs) return posted.after(answer->jobs->front());
+  }
+  return {};
+}
+
+/// What was decided with a submission stands, but for its jobs.
+void Shell::take_back(
+    std::vector<engine::Effect> effects, const Error& why, Posted& posted, Plan& plan, Now now) {
+  std::vector<JobId> jobs;
+  for (engine::Effect& effect : effects) {
+    if (auto* answer = std::get_if<engine::effect::Answer>(&effect)) {
+      jobs = std::exchange(answer->jobs, std::unexpected(why)).value_or(std::vector<JobId>{});
+    }
+    take(effect, posted, plan);
+  }
+  drop_from(plan, jobs);
+  for (const auto& effect : engine::step(state_, engine::event::Withdraw{jobs}, now)) {
     take(effect, posted, plan);
   }
 }

@@ -19,6 +19,7 @@
 #include "daemon/dispatcher.h"
 #include "engine/state.h"
 #include "engine/step.h"
+#include "server/submission.h"
 #include "store/store.h"
 
 namespace gflow::daemon {
@@ -60,7 +61,10 @@ class Shell {
   void post(engine::Event event, Answer answer = {}, Check check = {});
   /// Queues a submission; the specs have their owner. One that was submitted before under its key
   /// is answered with the jobs it got then; another one under that key is refused.
-  void submit(api::SubmitRequest request, const Principal& by, Answer answer);
+  void submit(api::SubmitRequest request,
+              const Principal& by,
+              Answer answer,
+              server::SubmitIf condition = {});
   [[nodiscard]] bool idle() const { return posted_.empty(); }
 
   /// Takes what was posted, in its order, until `is_enough` says so; the rest is for the next tick.
@@ -86,9 +90,10 @@ class Shell {
     engine::Event event;
     Answer answer;
     Check check;
-    std::vector<TaskPayload> payloads;  ///< of a submission, of each entry
-    std::string key;                    ///< of a submission
-    std::string digest;                 ///< of what was submitted
+    std::function<Result<void>(JobId)> after;  ///< of a submission: SubmitIf::after
+    std::vector<TaskPayload> payloads;         ///< of a submission, of each entry
+    std::string key;                           ///< of a submission
+    std::string digest;                        ///< of what was submitted
     std::uint32_t uid = 0;
     /// What a refusal is said in; nothing that is kept.
     const MessageCatalogue* messages = messages_in_use();
@@ -106,6 +111,10 @@ class Shell {
 
   void take_over(const Job& job, const executor::Adoption& found);
   void decide(Posted& posted, Now now, Plan& plan);
+  [[nodiscard]] static Result<void> taken_after(const Posted& posted,
+                                                const std::vector<engine::Effect>& effects);
+  void take_back(
+      std::vector<engine::Effect> effects, const Error& why, Posted& posted, Plan& plan, Now now);
   void take(const engine::Effect& effect, Posted& posted, Plan& plan);
   [[nodiscard]] std::optional<Result<std::vector<JobId>>> answered_before(const Posted& posted,
                                                                           Now now,
@@ -116,6 +125,7 @@ class Shell {
   [[nodiscard]] Result<void> check_keys(const Posted& posted, Now now, const Plan& plan);
   [[nodiscard]] Result<void> write(Plan& plan, Now now);
   void withdraw_largest(Plan& plan, Now now);
+  static void drop_from(Plan& plan, const std::vector<JobId>& jobs);
   [[nodiscard]] static std::vector<JobRange> ranges_to_save(const Plan& plan);
   void note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const;
   [[nodiscard]] Result<void> commit(Plan& plan, Now now);

@@ -105,6 +105,19 @@ class OnDisk {
     request.idempotency_key = std::move(key);
     shell_->submit(std::move(request), alice, [this, name](auto ids) { answers[name] = ids; });
   }
+  void submit_if(const std::string& name, std::string key, server::SubmitIf condition) {
+    const Principal alice{.name = "alice", .uid = 1000, .projects = {}};
+    Payload payload;
+    payload.argv = {"true"};
+    api::SubmitRequest request;
+    request.items.push_back({{.user = record_of(alice)}, std::move(payload), {}, {}, {}});
+    request.idempotency_key = std::move(key);
+    shell_->submit(
+        std::move(request),
+        alice,
+        [this, name](auto ids) { answers[name] = ids; },
+        std::move(condition));
+  }
   void post(const std::string& name, engine::Event event) {
     shell_->post(std::move(event), [this, name](auto ids) { answers[name] = ids; });
   }
@@ -205,6 +218,28 @@ TEST(ShellOnASmallDisk, RefusesWhatDoesNotFitAndWritesTheRest) {
   daemon.submit("smaller", 10, true, "key");
   daemon.tick();
   EXPECT_EQ(daemon.said("smaller"), "");
+}
+
+TEST(ShellOnASmallDisk, WhatIsNotTakenIsNeitherKeptNorRemembered) {
+  const Disk disk("6m");
+  if (!disk.trouble().empty()) GTEST_SKIP() << disk.trouble();
+  OnDisk daemon(disk);
+  const auto no = [] { return fail(Code::Exhausted, "it would wait"); };
+  daemon.submit_if("before", "key", {.before = no, .after = {}});
+  daemon.submit_if("after", "key", {.before = {}, .after = [no](JobId /*first*/) { return no(); }});
+  daemon.tick();
+  for (const char* name : {"before", "after"}) EXPECT_EQ(daemon.said(name), "it would wait");
+  EXPECT_EQ(daemon.jobs(), 0U);
+  EXPECT_TRUE(daemon.notes.launched.empty());
+  daemon.restart();
+  EXPECT_EQ(daemon.jobs(), 0U);
+  daemon.submit_if("taken", "key", {});
+  daemon.tick();
+  ASSERT_EQ(daemon.said("taken"), "");
+  // What was taken is not asked again.
+  daemon.submit_if("again", "key", {.before = no, .after = {}});
+  daemon.tick();
+  EXPECT_EQ(daemon.answers.at("again"), daemon.answers.at("taken"));
 }
 
 TEST(ShellOnASmallDisk, AnArrayThatDoesNotFitLeavesNothing) {

@@ -114,7 +114,10 @@ void ClusterReader::draw() {
   for (const auto& then : std::exchange(after_draw_, {})) then();
 }
 
-void ClusterReader::submit(api::SubmitRequest request, const Principal& /*by*/, Answer answer) {
+void ClusterReader::submit(api::SubmitRequest request,
+                           const Principal& /*by*/,
+                           Answer answer,
+                           server::SubmitIf /*of allocations alone*/) {
   auto jobs = jobs_of(std::move(request));
   if (!jobs) return answer(std::unexpected(std::move(jobs).error()));
   ++under_way_;

@@ -48,7 +48,10 @@ class ClusterReader : public server::Facade {
   // server::Service
   [[nodiscard]] std::string log_path(JobId /*job*/) const override { return {}; }
   [[nodiscard]] std::optional<DistantLog> distant_log(const Job& job) const override;
-  void submit(api::SubmitRequest request, const Principal& by, Answer answer) override;
+  void submit(api::SubmitRequest request,
+              const Principal& by,
+              Answer answer,
+              server::SubmitIf condition = {}) override;
 
  private:
   void changed();

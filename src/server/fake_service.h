@@ -43,23 +43,34 @@ class FakeService : public Service {
     return "/logs/" + std::to_string(job.value) + ".log";
   }
 
-  void submit(api::SubmitRequest request, const Principal& by, Answer answer) override {
+  void submit(api::SubmitRequest request,
+              const Principal& by,
+              Answer answer,
+              SubmitIf condition = {}) override {
     const auto key = std::pair(record_of(by).uid, request.idempotency_key);
     if (const auto known = submissions_.find(key); known != submissions_.end()) {
       return post_([answer = std::move(answer), jobs = known->second] { answer(jobs); });
     }
     Submission submission = submission_of(std::move(request.items), by);
     for (TaskPayload& payload : submission.payloads) payloads.push_back(std::move(payload));
-    this->request(std::move(submission.event),
-                  [this, key, answer = std::move(answer)](Result<std::vector<JobId>> jobs) {
-                    if (jobs && !key.second.empty()) submissions_[key] = *jobs;
-                    answer(std::move(jobs));
-                  });
+    const auto may = condition.before ? condition.before() : Result<void>();
+    auto jobs = may ? apply(submission.event) : std::unexpected(may.error());
+    if (jobs && condition.after) {
+      if (auto kept = condition.after(jobs->front()); !kept) {
+        (void)apply(engine::event::Withdraw{*jobs});
+        jobs = std::unexpected(std::move(kept).error());
+      }
+    }
+    if (jobs && !key.second.empty()) submissions_[key] = *jobs;
+    answer_later(std::move(jobs), std::move(answer));
   }
 
   void request(engine::Event event, Answer answer, Check check = {}) override {
     const auto may = check ? check() : Result<void>();
-    auto jobs = may ? apply(event) : std::unexpected(may.error());
+    answer_later(may ? apply(event) : std::unexpected(may.error()), std::move(answer));
+  }
+
+  void answer_later(Result<std::vector<JobId>> jobs, Answer answer) {
     auto call = [answer = std::move(answer), jobs = std::move(jobs)] { answer(jobs); };
     if (hold_answers) {
       held_.emplace_back(std::move(call));

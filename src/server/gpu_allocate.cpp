@@ -78,8 +78,8 @@ struct Asked {
     if (!is_known && job.is_set() && exchange.request.idempotency_key.empty()) give_back();
   }
 
-  void give_back() {
-    exchange.service.request(engine::event::Cancel{{job}, exchange.caller, 0}, {});
+  void give_back(Service::Answer then = {}) {
+    exchange.service.request(engine::event::Cancel{{job}, exchange.caller, 0}, std::move(then));
     job = {};
   }
 
@@ -87,6 +87,7 @@ struct Asked {
   api::GpuNeed need;
   Framework framework;
   JobId job{};
+  std::string refusal = {};            ///< why there is no job
   std::atomic<bool> is_known = false;  ///< to whoever asked
 };
 
@@ -147,8 +148,11 @@ void await_start(const std::shared_ptr<Asked>& asked) {
     reply.headers.emplace_back("Location",
                                fmt::format("/api/v1/gpu/allocations/{}", asked->job.value));
   }
-  if (waits && !asked->need.wait) asked->give_back();
-  answer(asked, std::move(reply));
+  if (!waits || asked->need.wait) return answer(asked, std::move(reply));
+  // Whoever is told no holds nothing, whenever gflowd is killed.
+  asked->give_back([asked, reply = std::move(reply)](const Result<std::vector<JobId>>& /*any*/) {
+    answer(asked, reply);
+  });
 }
 
 /// A process of the caller's; none for 0. Errors: Permission for one of another user, NotFound.
@@ -194,7 +198,7 @@ Result<api::SubmitRequest> submission_of_need(const api::GpuNeed& need,
   return request;
 }
 
-/// Why it could not start now; "" if it could.
+/// Why it could not start now if nothing waited ahead; "" if it could.
 std::string refusal_of(const Exchange& exchange, const JobSpec& spec) {
   const Service& service = exchange.service;
   const auto starts = service.state().starts(spec, 1);
@@ -204,6 +208,25 @@ std::string refusal_of(const Exchange& exchange, const JobSpec& spec) {
   const auto preview = service.state().preview(spec, service.now());
   if (!preview) return preview.error().message;
   return why_text(Shown(exchange.caller, service.state()).of(preview->blockers, spec.user));
+}
+
+/// Taken where it starts with that: who does not wait has no place in the queue, and is told why.
+SubmitIf if_it_starts(const std::shared_ptr<Asked>& asked, JobSpec spec) {
+  const auto refuse = [asked](std::string why) -> Result<void> {
+    asked->refusal = std::move(why);
+    if (asked->refusal.empty()) return {};
+    return fail(Code::Exhausted, asked->refusal);
+  };
+  return {.before = [asked,
+                     refuse,
+                     spec = std::move(spec)] { return refuse(refusal_of(asked->exchange, spec)); },
+          .after =
+              [asked, refuse](JobId id) {
+                const Exchange& exchange = asked->exchange;
+                const Job* job = exchange.service.state().find(id);
+                if (job == nullptr || !is_pending(*job)) return refuse("");
+                return refuse(why_text(blockers_for(exchange.caller, exchange.service, *job)));
+              }};
 }
 
 void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
@@ -221,21 +244,23 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   }
   auto request = submission_of_need(need, exchange.caller, service.state());
   if (!request) return exchange.respond(problem(request.error()));
-  const bool may_be_known = !exchange.request.idempotency_key.empty();
-  const std::string refusal =
-      need.wait || may_be_known ? "" : refusal_of(exchange, request->items.front().spec);
-  if (!refusal.empty()) {
-    return exchange.respond(short_reply_of(api::GpuAllocation{.error_message = refusal}));
-  }
   request->idempotency_key = exchange.request.idempotency_key;
   request->digest = digest_of(asked_of(framework) + api::write(need));
   const auto asked = std::make_shared<Asked>(std::move(exchange), std::move(need), framework);
+  const SubmitIf condition =
+      asked->need.wait ? SubmitIf{} : if_it_starts(asked, request->items.front().spec);
   service.submit(
-      std::move(*request), asked->exchange.caller, [asked](const Result<std::vector<JobId>>& jobs) {
+      std::move(*request),
+      asked->exchange.caller,
+      [asked](const Result<std::vector<JobId>>& jobs) {
+        if (!asked->refusal.empty()) {
+          return answer(asked, short_reply_of(api::GpuAllocation{.error_message = asked->refusal}));
+        }
         if (!jobs) return answer(asked, problem(jobs.error()));
         asked->job = jobs->front();
         await_start(asked);
-      });
+      },
+      condition);
 }
 
 template <Framework kFramework>

@@ -18,6 +18,7 @@
 #include "engine/state.h"
 #include "os/fd.h"
 #include "server/counters.h"
+#include "server/submission.h"
 #include "server/token_table.h"
 #include "settings/settings.h"
 
@@ -58,7 +59,10 @@ class Service {
   [[nodiscard]] virtual PortBlock ports(const Job& job) const = 0;
 
   /// The specs have their owner already.
-  virtual void submit(api::SubmitRequest request, const Principal& by, Answer answer) = 0;
+  virtual void submit(api::SubmitRequest request,
+                      const Principal& by,
+                      Answer answer,
+                      SubmitIf condition = {}) = 0;
   /// Has it decided, if `check` holds then, where one is given: what it fails with is answered
   /// else.
   using Check = std::function<Result<void>()>;

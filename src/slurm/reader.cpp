@@ -93,7 +93,10 @@ void Reader::change(std::function<Ids()> change, Answer answer) {
   });
 }
 
-void Reader::submit(api::SubmitRequest request, const Principal& /*by*/, Answer answer) {
+void Reader::submit(api::SubmitRequest request,
+                    const Principal& /*by*/,
+                    Answer answer,
+                    server::SubmitIf /*of allocations alone*/) {
   change([request = std::move(request)] { return submit_all(request); }, std::move(answer));
 }
 

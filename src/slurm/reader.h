@@ -32,7 +32,10 @@ class Reader : public server::Facade {
 
   // server::Service
   [[nodiscard]] std::string log_path(JobId job) const override;
-  void submit(api::SubmitRequest request, const Principal& by, Answer answer) override;
+  void submit(api::SubmitRequest request,
+              const Principal& by,
+              Answer answer,
+              server::SubmitIf condition = {}) override;
 
  private:
   using Ids = Result<std::vector<JobId>>;

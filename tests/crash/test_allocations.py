@@ -147,6 +147,21 @@ def test_one_with_a_key_is_asked_for_again(large):
         large.wait(again["allocation_id"])
 
 
+def test_one_that_is_refused_is_forgotten(machine):
+    """Who is told no holds and queues nothing, and may ask again with the same key."""
+    holding = taken(machine)
+    key = {"Idempotency_Key": "a-key"}
+    refused = ask(machine, "POST", ALLOCATE, json.dumps({"gpus": "1"}), **key).document
+    assert not refused["success"] and refused["allocation_id"] is None and refused["error_message"], refused
+    machine.kill_daemon()
+    machine.up()
+    assert [job["id"] for job in machine.get("/api/v1/jobs")["jobs"]] == [holding]
+    machine.ok("gcancel", holding)
+    machine.wait(holding)
+    given = ask(machine, "POST", ALLOCATE, json.dumps({"gpus": "1"}), **key).document
+    assert given["success"], given
+
+
 def test_an_answer_that_is_not_read_gives_nothing(machine):
     for need in ({"gpus": "2"}, {"gpus": "2", "wait": True}):
         connection = send(machine, need)

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is told of GPUs over REST, and who gets some.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "api/gpu_resources.h"
+#include "core/stop.h"
+#include "server/fake_desk.h"
+
+namespace gflow::server {
+namespace {
+
+/// What would hold the GPUs is not run here, and need not be there.
+struct Helpers {
+  Helpers() { (void)::setenv("GFLOW_LIBEXEC", "/libexec", 1); }
+  ~Helpers() { (void)::unsetenv("GFLOW_LIBEXEC"); }
+  Helpers(const Helpers&) = delete;
+  Helpers& operator=(const Helpers&) = delete;
+};
+
+api::GpuAllocation allocate(FakeDesk& desk,
+                            const std::string& need,
+                            const std::string& key = "",
+                            const std::string& route = "allocate") {
+  const Helpers helpers;
+  const auto reply = desk.ask(
+      kAlice,
+      {.method = "POST", .path = "/api/v1/gpu/" + route, .idempotency_key = key, .body = need});
+  EXPECT_TRUE(reply && (reply->status == 200 || reply->status == 202)) << reply->body;
+  return desk.read(*reply, api::read_gpu_allocation);
+}
+
+void set_gpus(FakeDesk& desk, const std::vector<Memory>& sizes) {
+  const auto count = static_cast<int>(sizes.size());
+  Machine machine = machine_with_gpus("lab1", count, "NVIDIA A100", Memory::gib(80));
+  for (std::size_t i = 0; i < sizes.size(); ++i) machine.devices[i].memory_total = sizes[i];
+  (void)desk.service.apply(engine::event::NodesChanged{{machine}});
+}
+
+TEST(Allocations, ThatAreRefusedLeaveNothingAndAreNotRemembered) {
+  for (const std::string key : {"", "a-key"}) {
+    FakeDesk desk;
+    const JobId holds = allocate(desk, R"({"gpu_count":2})").allocation_id;
+    ASSERT_TRUE(holds.is_set());
+    const auto refused = allocate(desk, R"({"gpu_count":1})", key);
+    EXPECT_FALSE(refused.success);
+    EXPECT_FALSE(refused.allocation_id.is_set());
+    EXPECT_NE(refused.error_message, "");
+    EXPECT_EQ(desk.service.state().list({}).size(), 1U) << "no job is left of it";
+    desk.service.end(holds, {});
+    const auto given = allocate(desk, R"({"gpu_count":1})", key);
+    EXPECT_TRUE(given.success) << given.error_message;
+  }
+}
+
+TEST(Allocations, ThatWouldWaitBehindOthersAreRefusedToo) {
+  FakeDesk desk;
+  const JobId first = desk.submit(kAlice, R"("request":{"gpus":1})");
+  (void)desk.submit(kAlice, R"("request":{"gpus":2})");  // keeps what is free for itself
+  const auto refused = allocate(desk, R"({"gpu_count":1})", "a-key");
+  EXPECT_FALSE(refused.success);
+  EXPECT_EQ(desk.service.state().list({}).size(), 2U) << "no job is left of it";
+  EXPECT_EQ(status_of(*desk.service.state().find(first)), Status::Running);
+}
+
+}  // namespace
+}  // namespace gflow::server
