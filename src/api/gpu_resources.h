@@ -19,6 +19,8 @@
 namespace gflow::api {
 
 /// That an allocation may have to live, as any job.
+/// Memory of a GPU that can be asked for, in GB.
+constexpr std::int64_t kMostGb = std::int64_t{1} << 20;
 constexpr std::chrono::seconds kLongestTtl{std::int64_t{10} * 365 * 86400};
 
 /// Measured, of all devices that tell; null where none does.

@@ -16,7 +16,7 @@ namespace {
 constexpr Range kGpuCount = {1, 1024};
 constexpr Range kPids = {0, INT32_MAX};
 constexpr Bounds kRatio = {.least = 0, .most = 1, .at = Bounds::Least::Excluded};
-constexpr Bounds kGb = {.least = 0, .most = 1 << 20};
+constexpr Bounds kGb = {.least = 0, .most = kMostGb};
 constexpr std::array<std::string_view, 3> kHealth = {"healthy", "degraded", "unhealthy"};
 constexpr Range kTtl = {0, kLongestTtl.count()};
 

@@ -37,6 +37,7 @@ Value schema_of_one(const QueryParameter& parameter) {
       break;
     case Type::Decimal:
       schema.add("type", "number").add("minimum", json(parameter.range.least));
+      schema.add("maximum", json(parameter.range.most));
       break;
     case Type::Truth:
       schema.add("type", "boolean");

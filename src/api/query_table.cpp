@@ -75,11 +75,15 @@ Result<void> read_value(double& into, const QueryParameter& told, std::string_vi
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
   const bool is_number = error == std::errc() && end == value.data() + value.size();
   // Not even what is no number is below it.
-  if (is_number && into >= static_cast<double>(told.range.least)) return {};
+  if (is_number && into >= static_cast<double>(told.range.least) &&
+      into <= static_cast<double>(told.range.most)) {
+    return {};
+  }
   return fail(Code::Usage,
-              tr_format("{} must be a number from {}, as 16 or 16.5, not '{}'",
+              tr_format("{} must be a number from {} to {}, as 16 or 16.5, not '{}'",
                         told.name,
                         told.range.least,
+                        told.range.most,
                         shown(value)));
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/gpu_resources.h"
 #include "base/translate.h"
 #include "server/about.h"
 #include "server/about_kinds.h"
@@ -146,6 +147,7 @@ QueryTable<server::GpuNodesQuery> query_table<server::GpuNodesQuery>() {
                                    .example = "V100"}),
       parameter<&Query::min_memory_gb>({.name = "min_memory_gb",
                                         .help = tr_later("memory of each GPU, in GB of 2^30 bytes"),
+                                        .range = {.least = 0, .most = api::kMostGb},
                                         .example = "16"}),
   });
   return {kRows};

@@ -70,6 +70,22 @@ TEST(Queries, NumbersAreWithinTheirRange) {
   }
 }
 
+TEST(Queries, AmountsAreWithinTheirRange) {
+  const Route* nodes = find_route("GET", "/api/v1/gpu/nodes");
+  ASSERT_NE(nodes, nullptr);
+  for (const std::string over : {"1048577", "8796093022208", "1e300", "inf", "nan", "-1", "-inf"}) {
+    EXPECT_EQ(
+        refusal(*nodes, "min_memory_gb=" + over),
+        "min_memory_gb must be a number from 0 to 1048576, as 16 or 16.5, not '" + over + "'");
+  }
+  for (const Route& route : routes()) {
+    for (const QueryParameter& told : route.handler.query()) {
+      const bool is_amount = told.type == QueryParameter::Type::Decimal;
+      EXPECT_FALSE(is_amount && told.range.most == INT64_MAX) << route.pattern << ' ' << told.name;
+    }
+  }
+}
+
 TEST(Queries, NamesAndExamplesAreOfTheirTables) {
   for (const Route& route : routes()) {
     std::set<std::string_view> names;
