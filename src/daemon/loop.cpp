@@ -72,6 +72,7 @@ Loop::Loop(Parts parts)
       wall_fd_(io_),
       mono_timer_(io_),
       refresh_timer_(io_),
+      room_timer_(io_),
       signals_(io_),
       feed_(io_),
       answered_(parts_.options.paths.answered_allocations(), state_.boot_id()),
@@ -287,6 +288,7 @@ Result<void> Loop::tick() {
   log_overuse(ticked->overuses);
   feed_.record(state_.revision(), ticked->changed);
   set_timers(*ticked);
+  look_for_room();
   // What is not there any more is shown no longer than it is held.
   if (parts_.indices.has_missing() && !ticked->changed.empty()) {
     shell_.post(engine::event::NodesChanged{{reading()}});
@@ -377,6 +379,20 @@ void Loop::set_timers(const Shell::Ticked& ticked) {
   const auto left = *ticked.wake_mono - os::now().mono;
   mono_timer_.expires_after(std::max(left, std::chrono::milliseconds(0)));
   mono_timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    shell_.post(engine::event::Tick{});
+    soon();
+  });
+}
+
+/// While the disk is full a tick a second tries whether there is room again, whoever asks.
+void Loop::look_for_room() {
+  constexpr std::chrono::seconds kTryAgain{1};
+  if (looks_for_room_ || !shell_.wants_room()) return;
+  looks_for_room_ = true;
+  room_timer_.expires_after(kTryAgain);
+  room_timer_.async_wait([this](const error_code& error) {
+    looks_for_room_ = false;
     if (error) return;
     shell_.post(engine::event::Tick{});
     soon();

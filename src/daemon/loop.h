@@ -119,6 +119,7 @@ class Loop : public server::Service {
   void show_hpc_jobs();
   void log_overuse(const std::vector<engine::effect::Overuse>& overuses) const;
   void set_timers(const Shell::Ticked& ticked);
+  void look_for_room();
   void watch_executor(Executor& executor, boost::asio::posix::stream_descriptor& fd);
   void watch_devices();
   void watch_wall_timer();
@@ -144,6 +145,7 @@ class Loop : public server::Service {
   boost::asio::posix::stream_descriptor wall_fd_;
   boost::asio::steady_timer mono_timer_;
   boost::asio::steady_timer refresh_timer_;
+  boost::asio::steady_timer room_timer_;
   boost::asio::signal_set signals_;
   server::ChangeFeed feed_;
   server::AnsweredAllocations answered_;
@@ -169,6 +171,7 @@ class Loop : public server::Service {
   bool launch_is_due_ = false;
   bool ticked_last_ = false;  ///< launches take turns with ticks
   bool disk_was_full_ = false;
+  bool looks_for_room_ = false;
 };
 
 }  // namespace gflow::daemon

@@ -120,6 +120,7 @@ Result<Shell::Ticked> Shell::tick(Now now, const std::function<bool()>& is_enoug
     if (written.error().code != Code::Exhausted) return std::unexpected(std::move(written).error());
     return put_off(std::move(plan), now);
   }
+  regain_room();
   act(*plan);
   plan->ticked.events = std::move(plan->events);
   for (auto& reply : plan->replies) reply.answer(std::move(reply.jobs));
@@ -247,6 +248,17 @@ void Shell::make_room() {
   if (ballast_->steps_left() > kKeptForCancelling) ballast_->release_step();
   store_.shrink();
   ballast_->restore();
+}
+
+bool Shell::wants_room() const { return ballast_ != nullptr && !ballast_->held(); }
+
+/// The same, but that nothing is given up to whatever fills the disk.
+void Shell::regain_room() {
+  constexpr Memory kWorthAStep = Memory::mib(1);
+  if (!wants_room()) return;
+  ballast_->restore();
+  const bool is_room = ballast_->disk_free() >= kLeastFree;
+  if (wants_room() && is_room && store_.unused() >= kWorthAStep) make_room();
 }
 
 /// Whether this can wait for its tick on a full disk: what happened to jobs, and what may make

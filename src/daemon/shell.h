@@ -74,6 +74,9 @@ class Shell {
   /// until then jobs are only told to stop, and nothing new is taken but cancelling.
   [[nodiscard]] Result<Ticked> tick(Now now, const std::function<bool()>& is_enough = {});
   [[nodiscard]] bool disk_is_full() const { return unwritten_ != nullptr; }
+  /// What was called upon is to be set aside again, which every tick tries: until then no
+  /// submission is taken.
+  [[nodiscard]] bool wants_room() const;
   /// Why nothing new is taken, and who fills the disk, for people who are shown others' jobs so
   /// far.
   [[nodiscard]] std::string disk_text(OthersJobs shown) const;
@@ -130,6 +133,7 @@ class Shell {
   void note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const;
   [[nodiscard]] Result<void> commit(Plan& plan, Now now);
   void make_room();
+  void regain_room();
   void shrink_store();
   [[nodiscard]] bool is_short_of_disk() const;
   [[nodiscard]] static bool is_taken_when_full(const engine::Event& event);

@@ -325,6 +325,7 @@ TEST(ShellOnASmallDisk, AChangeThatCannotBeWrittenYetIsNotWaitedFor) {
   ASSERT_TRUE(std::filesystem::remove(disk.file("filler")));
   daemon.tick();
   EXPECT_FALSE(daemon.shell().disk_is_full());
+  EXPECT_FALSE(daemon.shell().wants_room()) << "though nobody submits anything";
   daemon.restart();
   EXPECT_EQ(daemon.find(held.back())->spec.priority, 9);
 }

@@ -3,10 +3,11 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 from http_client import ask
-from machine import ENDED, Gate, Machine
+from machine import ENDED, PATIENCE, Gate, Machine
 
 
 @pytest.fixture
@@ -69,6 +70,24 @@ def test_disk_full_while_a_job_runs(small):
     assert small.wait(small.submit("true"))[0]["status"] == "Finished"
     while ask(small, "GET", "/readyz").status != 200:
         small.ok("gflowd", "status")  # what was set aside is so again with a tick
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_it_is_ready_by_itself_once_there_is_room(small, restarted):
+    """Nobody submits, and nothing happens to jobs."""
+    small.up()
+    fill(small.state)
+    while small.run("gbatch", "--hold", "echo", "x" * 100_000).code == 0:  # what the database has left
+        pass
+    assert ask(small, "GET", "/readyz").status == 503
+    if restarted:
+        small.kill_daemon()
+        small.up()
+        assert ask(small, "GET", "/readyz").status == 503
+    (small.state / "filler").unlink()
+    give_up = time.monotonic() + PATIENCE
+    while ask(small, "GET", "/readyz").status != 200:
+        assert time.monotonic() < give_up, small.get("/api/v1/daemon")["warnings"]
 
 
 def test_a_token_is_revoked_on_a_full_disk(small):
