@@ -3,14 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/translate.h"
 
 namespace gflow::server {
 namespace {
 
 /// What is left of `all` for who comes this way: commands come by the socket, and find room however
-/// many connections programs and strangers keep open over TCP.
-std::size_t open_to(Via via, std::size_t all) { return via == Via::Tcp ? all - all / 4 : all; }
+/// many connections programs and strangers keep open over TCP, their own user's, too.
+std::size_t open_to(Via via, std::size_t all) {
+  if (via != Via::Tcp || all < 2) return all;
+  return all - std::max<std::size_t>(all / 4, 1);
+}
 
 }  // namespace
 
@@ -23,7 +28,8 @@ Admission::Admission(Limits here, Limits elsewhere, std::size_t max_connections_
 Result<Admission::Lease> Admission::take_connection(const Guest& guest) {
   const std::string who = counted_as(guest);
   if (const auto use = core_->users.find(who);
-      use != core_->users.end() && use->second.connections >= max_connections_per_user_) {
+      use != core_->users.end() &&
+      use->second.connections >= open_to(guest.via, max_connections_per_user_)) {
     return fail(
         Code::Exhausted,
         tr_format("{} has {} connections open; close some first", who, use->second.connections));

@@ -32,7 +32,7 @@ class Admission {
 
   Admission(Limits here, Limits elsewhere, std::size_t max_connections_per_user);
 
-  /// Errors: Exhausted.
+  /// Of what one user may have open a quarter is the socket's alone, too. Errors: Exhausted.
   [[nodiscard]] Result<Lease> take_connection(const Guest& guest);
   /// Room for a request body. Errors: Exhausted.
   [[nodiscard]] Result<Lease> take_body(const Guest& guest, Memory size);
