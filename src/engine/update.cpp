@@ -28,7 +28,17 @@ std::string changeable_names() {
   return join(names, ", ");
 }
 
-Result<void> check_time(const Job& job, const JobChanges& changes) {
+/// Whoever runs a job ends it by itself when its time limit is over: what is said then, or right
+/// before, may come too late, and would be acknowledged in vain.
+Result<void> check_limit_is_ahead(const Job& job, const JobChanges& changes, Now now) {
+  constexpr std::chrono::milliseconds kOnTheWay{500};
+  if (!changes.has(&JobSpec::time_limit) || !job.spec.time_limit) return {};
+  if (status_of(job) != Status::Running) return {};
+  if (run_time_of(job, now.mono) + kOnTheWay < *job.spec.time_limit) return {};
+  return fail(Code::WrongState, tr_format("job {} ends now: its time limit is over", job.id.value));
+}
+
+Result<void> check_time(const Job& job, const JobChanges& changes, Now now) {
   if (is_ended(job)) {
     return fail(Code::WrongState, tr_format("job {} has ended", job.id.value));
   }
@@ -45,6 +55,7 @@ Result<void> check_time(const Job& job, const JobChanges& changes) {
                             changeable_names()));
     }
   }
+  GF_CHECK(check_limit_is_ahead(job, changes, now));
   if (job.attempts > 0 && changes.has(&JobSpec::dependencies)) {
     return fail(Code::WrongState,
                 tr_format("job {} has already run, and its dependencies are over; hold it, or "
@@ -157,7 +168,7 @@ void Step::take(const event::Update& event) {
   for (const JobId id : event.jobs) {
     const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
-    if (auto in_time = check_time(**job, event.changes); !in_time) {
+    if (auto in_time = check_time(**job, event.changes, index_.now); !in_time) {
       return answer(std::unexpected(in_time.error()));
     }
   }

@@ -66,5 +66,19 @@ TEST(Allocations, ThatWouldWaitBehindOthersAreRefusedToo) {
   EXPECT_EQ(status_of(*desk.service.state().find(first)), Status::Running);
 }
 
+TEST(Allocations, ThatEndNowAreNotRenewedInVain) {
+  FakeDesk desk;
+  const JobId id = allocate(desk, R"({"gpu_count":1,"ttl_seconds":2})").allocation_id;
+  const std::string path = "/api/v1/gpu/allocations/" + std::to_string(id.value) + "/renew";
+  const auto renew = [&] { return desk.ask(kAlice, "POST", path, R"({"ttl_seconds":2})"); };
+  desk.service.advance(std::chrono::seconds(1));
+  EXPECT_EQ(renew().status, 200) << "it ends at 3 s from now on";
+  desk.service.advance(std::chrono::milliseconds(1600));
+  const Reply late = renew();
+  EXPECT_EQ(late.status, 409) << late.body;
+  desk.service.advance(std::chrono::seconds(1));
+  EXPECT_EQ(renew().status, 409);
+}
+
 }  // namespace
 }  // namespace gflow::server
