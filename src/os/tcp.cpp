@@ -5,8 +5,10 @@
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -187,6 +189,11 @@ std::string address_of_other_end(int socket) {
                                      : static_cast<const void*>(&theirs.v4().sin_addr);
   if (::inet_ntop(theirs.bytes.ss_family, bytes, host.data(), host.size()) == nullptr) return "";
   return to_text(ListenAddress{host.data(), ntohs(theirs.port())});
+}
+
+bool is_unsent(int socket) {
+  int bytes = 0;
+  return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 && bytes > 0;
 }
 
 }  // namespace gflow::os

@@ -24,4 +24,8 @@ namespace gflow::os {
 /// socket of IPv6 tells is shown as what it is.
 [[nodiscard]] std::string address_of_other_end(int socket);
 
+/// Whether the machine at the other end has not confirmed all that was written, also of a
+/// connection that it has reset; of a pair of sockets whether something is unread there.
+[[nodiscard]] bool is_unsent(int socket);
+
 }  // namespace gflow::os

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -29,6 +31,9 @@ struct Guest {
   /// Of one who came by TLS from this machine: the account. Addresses of it are at everybody's
   /// hand.
   std::optional<std::uint32_t> local_uid = {};
+  /// By TLS: whether of what was taken in for them something has not come to their machine. Of who
+  /// carries it, and of the session.
+  std::shared_ptr<std::atomic<bool>> has_some_to_come = {};
 };
 
 /// Whom connections and failed tries are counted for: from elsewhere an address without its port,

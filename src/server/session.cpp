@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/translate.h"
+#include "os/tcp.h"
 #include "server/conventions.h"
 #include "server/language.h"
 #include "server/request_id.h"
@@ -67,9 +68,7 @@ void Session::read_header() {
 void Session::on_header(const error_code& error) {
   deadline_.cancel();
   if (closed_) return;
-  // The socket is reset by one that closes it without having read what was sent; over TCP others
-  // do that, too.
-  if (error == asio::error::connection_reset && guest_.via == Via::Unix) lose_receipt();
+  if (error && is_undelivered(error)) lose_receipt();
   receipt_.reset();
   if (error) return on_bad_request(error);
   idle_ = false;
@@ -89,6 +88,17 @@ void Session::on_header(const error_code& error) {
   }
   const bool waits = beast::iequals(parser_->get()[http::field::expect], "100-continue");
   return waits ? invite_body() : read_body();
+}
+
+/// Whether of the answer before something was not read, by all that is known at the end of the
+/// connection. The socket is reset by one that closes it without having read what was sent. Over
+/// TCP others do that, too: there it counts whether the other machine took all of it in.
+bool Session::is_undelivered(const error_code& error) {
+  const bool is_local = guest_.via != Via::Tcp;  // with TLS it is a pair of sockets
+  if (is_local && error == asio::error::connection_reset) return true;
+  if (guest_.via == Via::Unix) return false;
+  return os::is_unsent(stream_.socket().native_handle()) ||
+         (guest_.has_some_to_come && *guest_.has_some_to_come);
 }
 
 /// What is small is read from anybody, so that the connection ends in order.

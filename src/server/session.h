@@ -84,6 +84,7 @@ class Session : public std::enable_shared_from_this<Session> {
   using error_code = boost::system::error_code;  // NOLINT(readability-identifier-naming): as there
 
   void on_header(const error_code& error);
+  [[nodiscard]] bool is_undelivered(const error_code& error);
   [[nodiscard]] bool is_to_be_read();
   [[nodiscard]] Result<void> take_body();
   void invite_body();

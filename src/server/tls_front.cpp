@@ -95,7 +95,9 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
         counted_as_(server::counted_as(guest_)),
         tls_(std::move(socket), core.context),
         plain_(core.io),
-        deadline_(core.io) {}
+        deadline_(core.io) {
+    guest_.has_some_to_come = std::make_shared<std::atomic<bool>>(false);
+  }
 
   void begin() {
     within(kHandshake);
@@ -107,6 +109,7 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
   }
   void close() {
     if (std::exchange(closed_, true)) return;
+    note_what_is_to_come();
     deadline_.cancel();
     error_code ignored;  // the connection is over either way
     tls_.next_layer().close(ignored);
@@ -117,6 +120,11 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
 
  private:
   using Buffer = std::array<char, 16 * 1024>;  // one TLS record
+
+  /// Before the session hears that this is the end.
+  void note_what_is_to_come() {
+    if (os::is_unsent(tls_.next_layer().native_handle())) *guest_.has_some_to_come = true;
+  }
 
   void go_on() {
     deadline_.cancel();
@@ -157,6 +165,7 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
     const bool may_listen =
         error == asio::error::eof || error == asio::ssl::error::stream_truncated;
     if (!may_listen || says_farewell_) return close();
+    note_what_is_to_come();
     error_code ignored;  // the other end is gone then, too
     plain_.shutdown(Listener::Socket::shutdown_send, ignored);
   }
@@ -169,10 +178,12 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
   }
   void write_tls(std::size_t size) {
     within(kWrite);
+    *guest_.has_some_to_come = true;
     asio::async_write(tls_,
                       asio::buffer(out_.data(), size),
                       [self = shared_from_this()](const error_code& error, std::size_t) {
                         if (error) return self->close();
+                        *self->guest_.has_some_to_come = false;
                         self->deadline_.cancel();
                         self->read_plain();
                       });

@@ -576,3 +576,35 @@ def test_from_another_machine():
             space.kill()
             space.wait()
         made.close()
+
+
+# Behind a document that is not read, through a window of some KB: its answer cannot have come.
+UNREAD = ("GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n{0}\r\nPOST /api/v1/gpu/allocate HTTP/1.1\r\nHost: localhost\r\n"
+          "{0}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}")
+
+
+@pytest.mark.parametrize("way", ["tcp", "tls"])
+def test_who_hangs_up_without_the_answer_holds_nothing(authority, way):
+    made = Machine("sim:1xV100")
+    made.environment |= {"GFLOW_API__TLS_LISTEN": "127.0.0.1:0", "GFLOW_API__LISTEN": "127.0.0.1:0"}
+    try:
+        made.up()
+        find(made)
+        token = made.ok("gctl", "token", "create", "t", "--scope", "submit").strip()
+        host, port = made.get("/api/v1/daemon")["api_url"].removeprefix("http://").split(":")
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        client.connect(made.place if way == "tls" else (host, int(port)))
+        shown = f"Authorization: Bearer {token}\r\n" if way == "tls" else ""
+        if way == "tls":
+            client = context_of(made).wrap_socket(client)
+        client.sendall(UNREAD.format(shown).encode())
+        page = made.get("/api/v1/jobs")
+        while [job["status"] for job in page["jobs"]] != ["Running"]:
+            made.get(f"/api/v1/changes?revision={page['revision']}")
+            page = made.get("/api/v1/jobs")
+        os.close(client.detach())  # without a farewell
+        (ended,) = made.wait(1)
+        assert ended["status"] == "Cancelled", ended
+    finally:
+        made.close()
