@@ -69,6 +69,8 @@ Authenticator::Decision Authenticator::who_asks(const Guest& guest,
                                                 Now now) {
   if (guest.via == Via::Unix) return identity_.of(guest.peer);
   if (auto answer = answer_preflight(request)) return std::move(*answer);
+  // Whatever is shown with it: who watches is not kept out, nor does that count as a try.
+  if (is_open(request.method, request.path)) return anonymous();
   if (!request.authorization) return by_connection(guest, request, now.mono);
   const auto shown = [&] { return by_authorization(*request.authorization, now); };
   if (auto owner = shown()) return std::move(*owner);
@@ -78,7 +80,6 @@ Authenticator::Decision Authenticator::who_asks(const Guest& guest,
 Authenticator::Decision Authenticator::by_connection(const Guest& guest,
                                                      const Request& request,
                                                      MonoTime now) {
-  if (is_open(request.method, request.path)) return anonymous();
   if (!page_of(request).empty()) {
     return unauthorized(Error{Code::Permission, tr("a web page has to show a token")});
   }

@@ -136,6 +136,10 @@ def test_without_identity_there_is_nothing_but_health(served):
         assert status == 401 and headers["WWW-Authenticate"].startswith("Bearer"), path
     assert ask(served, "POST", "/healthz", {})[0] == 401
     assert ask(served, "GET", "/api/v1/jobs", token="gflow_" + "1" * 64)[0] == 401
+    # Nor is it asked of who shows one: a token that is none is no failed try there.
+    for path in ("/healthz", "/readyz") * 8:
+        assert ask(served, "GET", path, token="gflow_" + "1" * 64)[0] == 200, path
+    assert ask(served, "GET", "/api/v1/jobs", token=served.tokens["read"])[0] == 200
 
 
 def test_a_token_is_its_owner_within_its_scope(served):
