@@ -80,8 +80,9 @@ constexpr api::Operation kShowHealth = {
 constexpr api::Operation kShowReadiness = {
     .id = "show_readiness",
     .tag = "health",
-    .summary = tr_later("Whether new jobs are taken and can start"),
-    .description = tr_later("503 with the reason where not. Of the GPUs: GET /api/v1/gpu/health."),
+    .summary = tr_later("Whether new jobs are taken"),
+    .description = tr_later(
+        "503 with the reason where not. Whether they can start now: GET /api/v1/gpu/health."),
     .answers = {{{200, "", "text/plain"}}},
 };
 

@@ -98,7 +98,7 @@ class Service {
   [[nodiscard]] virtual std::optional<std::string> told(const Job& /*job*/) const { return {}; }
   /// Whether what starts when is decided here; else nothing is known of how long jobs run.
   [[nodiscard]] virtual bool decides() const { return true; }
-  /// Whether new jobs are taken and can start, for anybody: without names and numbers. Errors:
+  /// Whether new jobs are taken, for anybody: without names and numbers. Errors:
   /// Unreachable, saying what that waits for.
   [[nodiscard]] virtual Result<void> ready() const { return {}; }
   /// Ends the daemon after this tick; jobs keep running.
