@@ -100,11 +100,14 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
   const int of_kind = most(ledger, [&](NodeIndex n) { return suitable(ledger, any_size, n); });
   if (request.gpus > 0 && of_kind >= request.gpus) {
     const Memory largest = largest_memory(ledger, wanted);
-    return never(
-        tr_format("{} with {} of memory each", asked, memory_text(request.gpu_memory, largest)),
-        largest == Memory{}
-            ? tr("how much memory the GPUs here have is not known")
-            : tr_format("the largest here has {}", memory_text(largest, request.gpu_memory)));
+    const std::string of_size =
+        tr_format("{} with {} of memory each", asked, memory_text(request.gpu_memory, largest));
+    const int enough = most(ledger, [&](NodeIndex n) { return suitable(ledger, wanted, n); });
+    if (enough > 0) return never(of_size, fmt::format("{} {}", owner(ledger), enough));
+    return never(of_size,
+                 largest == Memory{} ? tr("how much memory the GPUs here have is not known")
+                                     : tr_format("the largest here has {}",
+                                                 memory_text(largest, request.gpu_memory)));
   }
   if (of_kind > 0 || kind.empty())
     return never(asked, fmt::format("{} {}", owner(ledger), of_kind));

@@ -41,17 +41,27 @@ void add_memory(Mean& mean, const Device& device) {
            static_cast<double>(device.memory_total->bytes));
 }
 
-api::GpuNode gpu_node_of(const api::NodeView& node, const std::string& type) {
-  api::GpuNode entry{.node_name = node.name, .gpu_type = type};
+/// What GPUs of a node that are told of together have in common.
+struct Kind {
+  std::string type;
+  std::optional<double> gb;  ///< none: it is not known
+
+  friend bool operator==(const Kind&, const Kind&) = default;
+};
+
+Kind kind_of(const api::DeviceView& device) {
+  const auto& memory = device.device.memory_total;
+  return {gpu_type_of(device), memory ? std::optional(gb_of(*memory)) : std::nullopt};
+}
+
+api::GpuNode gpu_node_of(const api::NodeView& node, const Kind& kind) {
+  api::GpuNode entry{.node_name = node.name, .gpu_type = kind.type, .memory_per_gpu = kind.gb};
   Mean use;
   for (const api::DeviceView& device : node.devices) {
-    if (gpu_type_of(device) != type) continue;
+    if (kind_of(device) != kind) continue;
     ++entry.total_gpus;
     add_use(use, device.device);
     if (device.available()) entry.gpus.push_back(device.device.index);
-    if (!entry.memory_per_gpu && device.device.memory_total) {
-      entry.memory_per_gpu = gb_of(*device.device.memory_total);
-    }
   }
   entry.available_gpus = static_cast<int>(entry.gpus.size());
   entry.utilization = use.value();
@@ -152,12 +162,12 @@ api::GpuUtilization utilization_of(const std::vector<api::NodeView>& nodes) {
 std::vector<api::GpuNode> gpu_nodes_of(const std::vector<api::NodeView>& nodes) {
   std::vector<api::GpuNode> entries;
   for (const api::NodeView& node : nodes) {
-    std::vector<std::string> types;
+    std::vector<Kind> kinds;
     for (const api::DeviceView& device : node.devices) {
-      const std::string type = gpu_type_of(device);
-      if (std::ranges::find(types, type) != types.end()) continue;
-      types.push_back(type);
-      entries.push_back(gpu_node_of(node, type));
+      const Kind kind = kind_of(device);
+      if (std::ranges::find(kinds, kind) != kinds.end()) continue;
+      kinds.push_back(kind);
+      entries.push_back(gpu_node_of(node, kind));
     }
   }
   return entries;

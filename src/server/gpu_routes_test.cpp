@@ -80,5 +80,25 @@ TEST(Allocations, ThatEndNowAreNotRenewedInVain) {
   EXPECT_EQ(renew().status, 409);
 }
 
+TEST(GpuNodes, AreAnEntryForEachModelAndMemory) {
+  FakeDesk desk;
+  set_gpus(desk, {Memory::gib(80), Memory::gib(40), Memory::gib(80)});
+  const Reply reply = desk.ask(kBob, "GET", "/api/v1/gpu/status");
+  const std::size_t larger = reply.body.find(R"("memory_per_gpu":80)");
+  const std::size_t smaller = reply.body.find(R"("memory_per_gpu":40)");
+  ASSERT_TRUE(larger < smaller && smaller != std::string::npos) << reply.body;
+  EXPECT_LT(reply.body.find(R"("gpus":[0,2])"), smaller) << reply.body;
+  EXPECT_GT(reply.body.find(R"("gpus":[1])"), smaller) << reply.body;
+}
+
+TEST(GpuNodes, HaveSoManyGpusOfASize) {
+  FakeDesk desk;
+  set_gpus(desk, {Memory::gib(80), Memory::gib(40), Memory::gib(80)});
+  const std::string need = R"({"gpu_count":3,"gpu_type":"A100","memory_gb":80})";
+  const Reply reply = desk.ask(kAlice, "POST", "/api/v1/gpu/validate", need);
+  EXPECT_NE(reply.body.find("with 80G of memory each and this machine has 2"), std::string::npos)
+      << reply.body;
+}
+
 }  // namespace
 }  // namespace gflow::server
