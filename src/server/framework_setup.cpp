@@ -38,10 +38,33 @@ const VendorNames& names_of(const api::GpuConfig& config, const Machine& machine
   return found == kVendors.end() ? kVendors.front() : *found;
 }
 
-/// What it may use of a device: what is reserved for it, else all of one it has wholly.
+/// What it may use of a device: what is reserved for it, else all of one it has wholly, and of one
+/// it has a share of as much as its share, so that all who have one get along.
 std::optional<Memory> memory_granted(const gflow::Request& request, const Device* device) {
   if (request.mode != GpuMode::Whole && request.gpu_memory > Memory{}) return request.gpu_memory;
-  return device == nullptr ? std::nullopt : device->memory_total;
+  if (device == nullptr || !device->memory_total) return std::nullopt;
+  return Memory{device->memory_total->bytes / Share::kWholeParts * request.share.parts};
+}
+
+/// Of the GPUs of an allocation the one with the least that can be used of it.
+std::optional<double> least_memory(const api::GpuConfig& config) {
+  std::optional<double> least;
+  for (const api::GrantedGpu& gpu : config.devices) {
+    if (gpu.memory_gb) least = std::min(least.value_or(*gpu.memory_gb), *gpu.memory_gb);
+  }
+  return least;
+}
+
+/// Which part of each of its GPUs it may use; none if that is not known.
+std::optional<double> least_part(const api::GpuConfig& config, const Machine& machine) {
+  std::optional<double> least;
+  for (const api::GrantedGpu& gpu : config.devices) {
+    const Device* device = find_device(machine, gpu.index);
+    if (device == nullptr || !device->memory_total || !gpu.memory_gb) continue;
+    const double part = std::min(1.0, *gpu.memory_gb / gb_of(*device->memory_total));
+    least = std::min(least.value_or(part), part);
+  }
+  return least;
 }
 
 bool is_of_gflow(std::string_view variable) {
@@ -68,7 +91,7 @@ api::GpuConfig config_of(const Job& job, const Attempt& attempt, const Machine& 
   }
   if (!config.devices.empty()) {
     config.gpu_type = config.devices.front().gpu_type;
-    config.memory_gb = config.devices.front().memory_gb;
+    config.memory_gb = least_memory(config);
   }
   for (const std::string& variable : launch_environment(job, attempt, machine)) {
     const std::size_t equals = variable.find('=');
@@ -90,12 +113,9 @@ api::PytorchConfig pytorch_config(const api::GpuNeed& need,
   if (torch.devices.empty()) torch.devices.emplace_back("cpu");
   torch.memory_fraction = need.gpu_memory_fraction;
   // PyTorch takes a part of the whole device, of which a part may be its own.
-  const Device* device =
-      config.devices.empty() ? nullptr : find_device(machine, config.devices.front().index);
-  if (device != nullptr && device->memory_total && config.memory_gb) {
-    const double its = std::min(1.0, *config.memory_gb / gb_of(*device->memory_total));
+  if (const auto its = least_part(config, machine)) {
     constexpr double kDigits = 10'000;
-    torch.memory_fraction = std::floor(its * need.gpu_memory_fraction * kDigits) / kDigits;
+    torch.memory_fraction = std::floor(*its * need.gpu_memory_fraction * kDigits) / kDigits;
   }
   torch.amp = need.mixed_precision && config.gpu_count > 0;
   torch.distributed = need.distributed_training;

@@ -100,5 +100,26 @@ TEST(GpuNodes, HaveSoManyGpusOfASize) {
       << reply.body;
 }
 
+TEST(FrameworkSetup, IsForTheGpuWithTheLeastMemory) {
+  FakeDesk desk;
+  set_gpus(desk, {Memory::gib(80), Memory::gib(40)});
+  const auto given = allocate(desk, R"({"gpu_count":2})", "", "setup-tensorflow");
+  ASSERT_TRUE(given.gpu_config && given.tensorflow_config);
+  EXPECT_EQ(given.gpu_config->memory_gb, 40);
+  EXPECT_EQ(given.tensorflow_config->memory_limit_mb, 36864);
+}
+
+TEST(FrameworkSetup, OfAShareIsAsLargeAsTheShare) {
+  FakeDesk desk;
+  set_gpus(desk, {Memory::gib(32)});
+  const auto flow = allocate(desk, R"({"compute_ratio":0.25})", "", "setup-tensorflow");
+  ASSERT_TRUE(flow.gpu_config && flow.tensorflow_config);
+  EXPECT_EQ(flow.gpu_config->memory_gb, 8);
+  EXPECT_EQ(flow.tensorflow_config->memory_limit_mb, 7372);
+  const auto torch = allocate(desk, R"({"compute_ratio":0.25})", "", "setup-pytorch");
+  ASSERT_TRUE(torch.pytorch_config);
+  EXPECT_EQ(torch.pytorch_config->memory_fraction, 0.225);
+}
+
 }  // namespace
 }  // namespace gflow::server
