@@ -34,6 +34,26 @@ TEST(Jobs, AreSubmittedInTheNameOfTheCaller) {
   EXPECT_EQ(desk.show(kAlice, JobId(2)).spec.dependencies.jobs, std::vector{JobId(1)});
 }
 
+TEST(Jobs, ThatWereForgottenAreToldOfByTheirSubmission) {
+  FakeDesk desk;
+  const Request once = {
+      .method = "POST",
+      .path = "/api/v1/jobs",
+      .idempotency_key = "a-key",
+      .body =
+          R"({"items":[{"spec":{"work_dir":"/","name":"first"},"payload":{"argv":["true"]}}]})"};
+  const auto first = desk.ask(kAlice, once);
+  EXPECT_EQ(header(first.value(), "Location"), "/api/v1/jobs/1");
+  (void)desk.service.apply(engine::event::Withdraw{{JobId(1)}});
+  const Reply again = desk.ask(kAlice, once).value();
+  EXPECT_EQ(again.status, 201) << again.body;
+  EXPECT_EQ(header(again, "Location"), "") << "it would be 404";
+  const auto answer = desk.read(again, api::read_submit_answer);
+  ASSERT_EQ(answer.items.size(), 1U);
+  EXPECT_EQ(answer.items.front().id, JobId(1));
+  EXPECT_EQ(answer.items.front().name, "first");
+}
+
 TEST(Jobs, ThatCanNeverRunAreRefused) {
   FakeDesk desk;
   const Reply reply = desk.ask(

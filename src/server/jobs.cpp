@@ -43,19 +43,27 @@ std::string advice_for(const engine::State& state, const JobSpec& spec) {
       "{}; with --gpu-memory {} it starts only where that is free", seen, memory_text(enough));
 }
 
-/// `counts`: for how many jobs each item of the submission stands.
+/// An item of a submission: for how many jobs it stands, and what it calls them.
+struct Submitted {
+  std::uint64_t count = 1;
+  std::string name;
+};
+
+/// Of a job that was forgotten since it was submitted under this key before there is what the
+/// submission itself says.
 api::SubmitAnswer answer_of(const Principal& caller,
                             const Service& service,
                             const std::vector<JobId>& jobs,
-                            const std::vector<std::uint64_t>& counts) {
+                            const std::vector<Submitted>& items) {
   api::SubmitAnswer answer;
   std::size_t next = 0;
-  for (const std::uint64_t count : counts) {
+  for (const auto& [count, name] : items) {
     const JobId id = jobs.at(next);
     next += count;
     api::SubmitAnswer::Item item;
     item.id = id;
     item.count = count;
+    item.name = name;
     if (const Job* job = service.state().find(id)) {
       item.name = job->spec.name;
       item.status = status_of(*job);
@@ -72,12 +80,12 @@ api::SubmitAnswer answer_of(const Principal& caller,
 Reply submitted(const Principal& caller,
                 const Service& service,
                 const Result<std::vector<JobId>>& jobs,
-                const std::vector<std::uint64_t>& counts) {
+                const std::vector<Submitted>& items) {
   if (!jobs) return problem(jobs.error());
-  Reply reply = json_reply_of(answer_of(caller, service, *jobs, counts));
-  reply.is_short = counts.size() <= kFewItems;
+  Reply reply = json_reply_of(answer_of(caller, service, *jobs, items));
+  reply.is_short = items.size() <= kFewItems;
   reply.status = 201;
-  if (!jobs->empty()) {
+  if (!jobs->empty() && service.state().find(jobs->front()) != nullptr) {
     reply.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", jobs->front().value));
   }
   return reply;
@@ -117,18 +125,18 @@ void submit(Exchange exchange, api::SubmitRequest submission) {
   submission.idempotency_key = exchange.request.idempotency_key;
   const auto owner = job_owner(exchange.caller);
   if (!owner) return exchange.respond(problem(owner.error()));
-  std::vector<std::uint64_t> counts;
+  std::vector<Submitted> items;
   for (auto& item : submission.items) {
     item.spec.user = *owner;
-    counts.push_back(item.count());
+    items.push_back({item.count(), item.spec.name});
   }
   exchange.service.submit(std::move(submission),
                           exchange.caller,
                           [&service = exchange.service,
                            caller = exchange.caller,
                            respond = std::move(exchange.respond),
-                           counts = std::move(counts)](const Result<std::vector<JobId>>& jobs) {
-                            respond(submitted(caller, service, jobs, counts));
+                           items = std::move(items)](const Result<std::vector<JobId>>& jobs) {
+                            respond(submitted(caller, service, jobs, items));
                           });
 }
 
