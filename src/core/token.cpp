@@ -32,9 +32,11 @@ std::optional<std::string_view> bearer_of(std::string_view authorization) {
 }
 
 Result<void> check_token_name(std::string_view name) {
-  if (is_node_name(name)) return {};
+  // These two are no names in the path of a URL.
+  if (is_node_name(name) && name != "." && name != "..") return {};
   return fail(Code::Usage,
-              tr_format("'{}' is not a token name: 1 to 64 letters, digits, '.', '-' and '_'",
+              tr_format("'{}' is not a token name: 1 to 64 letters, digits, '.', '-' and '_', not "
+                        "'.' or '..'",
                         printable(name.substr(0, 100))));
 }
 
