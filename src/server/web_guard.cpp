@@ -52,7 +52,7 @@ std::optional<Reply> answer_preflight(const Request& request) {
   reply.headers = {{"Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE"},
                    {"Access-Control-Allow-Headers",
                     "Authorization, Content-Type, Idempotency-Key, Accept-Language, If-Match, "
-                    "If-None-Match, Last-Event-ID"},
+                    "If-None-Match, Last-Event-ID, X-Request-Id"},
                    {"Access-Control-Max-Age", "600"}};
   return reply;
 }
