@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -20,9 +21,10 @@
 namespace gflow::server {
 namespace {
 
-int gpus_on(const Job& job, std::string_view node) {
+/// None: it is on another node. It may hold CPUs alone.
+std::optional<int> gpus_on(const Job& job, std::string_view node) {
   const Attempt* attempt = attempt_of(job);
-  if (attempt == nullptr || attempt->allocation.node != node) return 0;
+  if (attempt == nullptr || attempt->allocation.node != node) return std::nullopt;
   return static_cast<int>(attempt->allocation.gpus.size());
 }
 
@@ -33,8 +35,7 @@ Result<std::vector<const Job*>> to_clean_up(const Exchange& exchange,
   std::vector<const Job*> there =
       exchange.service.state().list({.statuses = kActive, .users = {exchange.caller.name}});
   std::erase_if(there, [&exchange](const Job* job) {
-    return !job->spec.allocation || stop_of(*job) != nullptr ||
-           gpus_on(*job, exchange.segment) == 0;
+    return !job->spec.allocation || stop_of(*job) != nullptr || !gpus_on(*job, exchange.segment);
   });
   std::ranges::reverse(there);  // the newest first
   if (there.empty()) {
@@ -44,7 +45,7 @@ Result<std::vector<const Job*>> to_clean_up(const Exchange& exchange,
   if (!count) return there;
   std::set<int> sizes;
   for (const Job* job : there) {
-    const int gpus = gpus_on(*job, exchange.segment);
+    const int gpus = *gpus_on(*job, exchange.segment);
     if (std::cmp_equal(gpus, *count)) return std::vector<const Job*>{job};
     sizes.insert(gpus);
   }
@@ -104,7 +105,7 @@ void clean_up(Exchange exchange, CleanupQuery query) {
   api::GpuCleanup cleanup{.success = true, .node_name = exchange.segment};
   for (const Job* job : *jobs) {
     cleanup.released.push_back(job->id);
-    cleanup.gpu_count += gpus_on(*job, exchange.segment);
+    cleanup.gpu_count += *gpus_on(*job, exchange.segment);
   }
   std::ranges::sort(cleanup.released);
   Service& service = exchange.service;

@@ -100,6 +100,20 @@ TEST(GpuNodes, HaveSoManyGpusOfASize) {
       << reply.body;
 }
 
+TEST(GpuCleanup, IsOfEveryAllocationOnTheNode) {
+  FakeDesk desk;
+  const JobId without = allocate(desk, R"({"gpus":"0"})").allocation_id;
+  ASSERT_TRUE(without.is_set());
+  const auto is_told_to_end = [&] {
+    return stop_of(*desk.service.state().find(without)) != nullptr;
+  };
+  EXPECT_EQ(desk.ask(kAlice, "DELETE", "/api/v1/gpu/cleanup/lab1", "", "gpu_count=1").status, 404);
+  EXPECT_FALSE(is_told_to_end());
+  // Answered once it has ended, which it does not here.
+  (void)desk.ask(kAlice, "DELETE", "/api/v1/gpu/cleanup/lab1");
+  EXPECT_TRUE(is_told_to_end());
+}
+
 TEST(FrameworkSetup, IsForTheGpuWithTheLeastMemory) {
   FakeDesk desk;
   set_gpus(desk, {Memory::gib(80), Memory::gib(40)});
