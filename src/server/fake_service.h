@@ -139,6 +139,8 @@ class FakeService : public Service {
     now_.wall += time;
     now_.mono += time;
   }
+  /// The clock of the calendar; no time passes.
+  void set_clock(std::chrono::hours by) { now_.wall += by; }
   /// Everyone who waits for a change has waited long enough.
   void end_waits() {
     for (Waiter& waiter : std::exchange(waiters_, {})) post_(std::move(waiter.then));

@@ -25,13 +25,11 @@ std::optional<std::int64_t> integer(const std::string& text) {
 }  // namespace
 
 std::string write_job_cursor(const JobCursor& cursor) {
-  const auto as_of =
-      std::chrono::duration_cast<milliseconds>(cursor.as_of.time_since_epoch()).count();
   return api::write_cursor(std::vector<std::string>{job_order_text({.key = cursor.key}),
                                                     std::to_string(cursor.place.number),
                                                     cursor.place.text,
                                                     std::to_string(cursor.place.id.value),
-                                                    std::to_string(as_of)});
+                                                    std::to_string(cursor.as_of.count())});
 }
 
 Result<JobCursor> read_job_cursor(std::string_view text, JobKey key) {
@@ -43,7 +41,7 @@ Result<JobCursor> read_job_cursor(std::string_view text, JobKey key) {
     const auto as_of = integer(parts[4]);
     constexpr std::int64_t kMostMillis = std::int64_t{1} << 43;  // some 278 years
     if (number && id && as_of && *as_of >= 0 && *as_of < kMostMillis) {
-      return JobCursor{key, {*number, parts[2], JobId(*id)}, WallTime(milliseconds(*as_of))};
+      return JobCursor{key, {*number, parts[2], JobId(*id)}, milliseconds(*as_of)};
     }
   }
   return fail(Code::Usage,

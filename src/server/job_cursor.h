@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
-#include "base/time.h"
 #include "core/job_query.h"
 #include "server/top_jobs.h"
 
@@ -15,7 +15,7 @@ namespace gflow::server {
 struct JobCursor {
   JobKey key = JobKey::Priority;
   SortPlace place;
-  WallTime as_of;  ///< of the first page
+  std::chrono::milliseconds as_of{0};  ///< State::lived() of the first page
 };
 [[nodiscard]] std::string write_job_cursor(const JobCursor& cursor);
 /// Errors: Usage for one that is of another order.

@@ -77,7 +77,7 @@ struct SortedListing {
       : exchange(std::move(from)),
         query(std::move(asked)),
         most(query.most),
-        as_of(moment(exchange.service.now(), begin.as_of)),
+        as_of(moment(exchange.service, begin.as_of)),
         goes_by_index(is_faster_by_index(exchange.service.state(), query)),
         cursor(std::move(begin)),
         top(query.order, most + 1, after(), query.sight),
@@ -89,10 +89,9 @@ struct SortedListing {
     query.most = goes_by_index ? most + 1 : kSeenPerPiece;
   }
 
-  /// The same moment on both clocks.
-  static Now moment(Now now, WallTime wall) {
-    const auto ago = std::chrono::duration_cast<std::chrono::milliseconds>(now.wall - wall);
-    return {wall, now.mono - ago};
+  static Moment moment(const Service& service, std::chrono::milliseconds lived) {
+    const MonoTime now = service.now().mono;
+    return {now - (service.state().lived(now) - lived), lived};
   }
   /// By the index the first that match are found at once, where they are not too few of all; else
   /// it is faster to look at those there are.
@@ -109,7 +108,7 @@ struct SortedListing {
   Exchange exchange;
   JobQuery query;  ///< for the next piece
   std::size_t most;
-  Now as_of;
+  Moment as_of;
   bool goes_by_index;
   JobCursor cursor;
   TopJobs top;
@@ -192,7 +191,7 @@ void go_on_listing(const std::shared_ptr<SomeListing>& listing) {
 }
 
 /// Begins where the page before ended, or at the first of them all.
-Result<JobCursor> begin_of(const JobQuery& query, WallTime now) {
+Result<JobCursor> begin_of(const JobQuery& query, std::chrono::milliseconds now) {
   if (query.cursor.empty()) return JobCursor{query.order.key, {}, now};
   return read_job_cursor(query.cursor, query.order.key);
 }
@@ -204,7 +203,7 @@ void list_jobs(Exchange exchange, JobQuery query) {
   if (query.order.key == JobKey::Id) {
     return go_on_listing(std::make_shared<Listing>(std::move(exchange), std::move(query)));
   }
-  auto begin = begin_of(query, exchange.service.now().wall);
+  auto begin = begin_of(query, exchange.service.state().lived(exchange.service.now().mono));
   if (!begin) return exchange.respond(problem(begin.error()));
   go_on_listing(
       std::make_shared<SortedListing>(std::move(exchange), std::move(query), *std::move(begin)));

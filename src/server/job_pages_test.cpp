@@ -2,6 +2,7 @@
 // Jobs by pages: each can be read, and all show all jobs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -73,6 +74,31 @@ TEST(Jobs, AreListedByPages) {
   EXPECT_EQ(ids(list("job=2,4-9")), (Ids{2, 4, 5}));
   EXPECT_EQ(list("job=3").jobs[0].blockers[0].code, "Resources");
   EXPECT_EQ(desk.ask(kAlice, "GET", "/api/v1/jobs", {}, "states=R").status, 400);
+}
+
+TEST(Jobs, PagesByRunTimeGoOnWhateverTheClockSays) {
+  for (const auto by : {std::chrono::hours(100), std::chrono::hours(-100)}) {
+    FakeDesk desk;
+    for (int i = 0; i < 4; ++i) {
+      (void)desk.submit(kAlice, R"("request":{"gpus":0})");
+      desk.service.advance(std::chrono::minutes(1));
+    }
+    std::vector<std::uint64_t> seen;
+    std::string query = "sort=time&limit=1";
+    for (int page = 0; page < 8 && !query.empty(); ++page) {
+      const Reply reply = desk.ask(kAlice, "GET", "/api/v1/jobs", {}, query);
+      ASSERT_EQ(reply.status, 200) << reply.body;
+      const auto jobs = desk.read(reply, api::read_job_page).jobs;
+      for (const api::JobView& job : jobs) seen.push_back(job.id.value);
+      const std::string link = header(reply, "Link");
+      const std::size_t begin = link.find('?');
+      query = link.empty() ? "" : link.substr(begin + 1, link.find('>') - begin - 1);
+      desk.service.set_clock(by);
+      desk.service.advance(std::chrono::seconds(1));
+    }
+    std::ranges::sort(seen);
+    EXPECT_EQ(seen, (std::vector<std::uint64_t>{1, 2, 3, 4}));
+  }
 }
 
 TEST(Jobs, APageTellsWhereTheNextOneIs) {

@@ -14,17 +14,16 @@ namespace {
 using std::chrono::milliseconds;
 
 /// How long it had run at that moment: one that has ended since ran until its end.
-milliseconds run_time_at(const Job& job, Now as_of) {
+milliseconds run_time_at(const Job& job, Moment as_of) {
   const milliseconds ran = run_time_of(job, as_of.mono);
   const auto* ended = std::get_if<Ended>(&job.state);
-  if (ended == nullptr || ended->at <= as_of.wall) return ran;
-  const auto since = std::chrono::duration_cast<milliseconds>(ended->at - as_of.wall);
-  return std::max(milliseconds(0), ran - since);
+  if (ended == nullptr || ended->lived <= as_of.lived) return ran;
+  return std::max(milliseconds(0), ran - (ended->lived - as_of.lived));
 }
 
 }  // namespace
 
-std::int64_t TopJobs::number_of(const engine::Glance& job, Now as_of) const {
+std::int64_t TopJobs::number_of(const engine::Glance& job, Moment as_of) const {
   switch (order_.key) {
     case JobKey::Id:
     case JobKey::Name:
@@ -53,7 +52,7 @@ bool TopJobs::is_before(const Key& a, const Key& b) const {
   return low.id < high.id;
 }
 
-void TopJobs::add(const engine::Glance& job, Now as_of) {
+void TopJobs::add(const engine::Glance& job, Moment as_of) {
   std::string made;  // of a job whose name follows from another's there is none to look at
   Key key{number_of(job, as_of), "", job.id};
   if (order_.key == JobKey::Name && sight_.names(job.spec->user)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,12 @@ struct SortPlace {
   friend bool operator==(const SortPlace&, const SortPlace&) = default;
 };
 
+/// A moment by what passes alone: a clock that is set moves it nowhere.
+struct Moment {
+  MonoTime mono;
+  std::chrono::milliseconds lived{0};  ///< engine::State::lived() then
+};
+
 /// The first jobs in an order, or the first behind a place, of however many it is shown: it keeps
 /// no more than it was asked for.
 class TopJobs {
@@ -36,7 +43,7 @@ class TopJobs {
       : order_(order), most_(most), after_(std::move(after)), sight_(sight) {}
 
   /// Run times are those of a moment, so that who asks for page after page finds all in one order.
-  void add(const engine::Glance& job, Now as_of);
+  void add(const engine::Glance& job, Moment as_of);
   /// Takes them all, in their order.
   [[nodiscard]] std::vector<SortPlace> take();
 
@@ -50,7 +57,7 @@ class TopJobs {
   [[nodiscard]] static Key key_of(const SortPlace& place) {
     return {place.number, place.text, place.id};
   }
-  [[nodiscard]] std::int64_t number_of(const engine::Glance& job, Now as_of) const;
+  [[nodiscard]] std::int64_t number_of(const engine::Glance& job, Moment as_of) const;
   [[nodiscard]] bool is_before(const Key& a, const Key& b) const;
 
   JobOrder order_;

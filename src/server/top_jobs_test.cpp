@@ -35,7 +35,7 @@ std::vector<SortPlace> places(const JobOrder& order,
                               std::size_t most,
                               const std::optional<SortPlace>& after = {}) {
   TopJobs top(order, most, after);
-  for (const Job& job : some_jobs()) top.add(engine::glance_at(job), Now{});
+  for (const Job& job : some_jobs()) top.add(engine::glance_at(job), Moment{});
   return top.take();
 }
 
@@ -89,9 +89,9 @@ TEST(TopJobs, RunTimesAreThoseOfAMoment) {
   Job ended = running;
   Ended end;
   end.outcome.run_time = std::chrono::seconds(90);
-  end.at = WallTime(std::chrono::seconds(1100));
+  end.lived = std::chrono::seconds(1100);
   ended.state = end;
-  const Now as_of{WallTime(std::chrono::seconds(1050)), MonoTime(std::chrono::seconds(50))};
+  const Moment as_of{MonoTime(std::chrono::seconds(50)), std::chrono::seconds(1050)};
   for (const Job& job : {running, ended}) {
     TopJobs top({.key = JobKey::Time}, 1);
     top.add(engine::glance_at(job), as_of);
