@@ -35,6 +35,13 @@ Result<void> check_edges(const Index& index,
                           have - fewer,
                           most));
   };
+  if (more > kMostEdgesAtOnce) {
+    return fail(Code::Usage,
+                tr_format("{} dependencies in one request, and {} are the maximum: let the jobs "
+                          "depend on one job that depends on the others",
+                          more,
+                          kMostEdgesAtOnce));
+  }
   const DependencyGraph& graph = index.dependencies;
   if (graph.edges_of(uid) - fewer + more > index.policy.max_dependencies_per_user) {
     return refuse(graph.edges_of(uid), index.policy.max_dependencies_per_user, "the user's");

@@ -12,7 +12,11 @@ namespace gflow::engine {
 
 /// Whether these jobs would be taken now. Errors: why not, as who submits them is told.
 [[nodiscard]] Result<void> check_submission(Index& index, const event::Submit& event);
-/// Whether so many dependencies may come to those of a user, as so many go. Errors: Exhausted.
+/// Dependencies of one request: each is a row, and all of them are written before anybody else has
+/// a turn.
+constexpr std::size_t kMostEdgesAtOnce = 100'000;
+/// Whether so many dependencies may come to those of a user, as so many go. Errors: Exhausted,
+/// Usage for more than one request may have.
 [[nodiscard]] Result<void> check_edges(const Index& index,
                                        std::uint32_t uid,
                                        std::size_t more,

@@ -147,6 +147,21 @@ TEST(Dependencies, AJobThatStartedDoesNotDependAnyMore) {
   EXPECT_EQ(queue.state.check(), "");
 }
 
+TEST(Dependencies, OfOneRequestAreLimitedWhateverAUserMayHave) {
+  Queue queue;
+  const std::vector<JobId> many = queue.submit(500);
+  event::Submit more{{}, system_principal()};
+  more.specs.assign(200, {.user = kAlice, .dependencies = {.jobs = many}});
+  EXPECT_TRUE(queue.ask(more));
+  more.specs.push_back(more.specs.front());
+  const auto refused = queue.ask(more);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::Usage);
+  EXPECT_TRUE(refused.error().message.starts_with(
+      "100500 dependencies in one request, and 100000 are the maximum"))
+      << refused.error().message;
+}
+
 struct Limit {
   std::size_t Policy::* limit;
   const char* said;
