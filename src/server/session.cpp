@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <boost/asio/write.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 #include <sstream>
@@ -26,6 +27,7 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 
 constexpr int kLeastRefused = 400;
+constexpr unsigned kHttp11 = 11;
 
 /// Whether what was sent came to a socket that is closed.
 bool has_failed(int socket) {
@@ -70,7 +72,9 @@ void Session::on_header(const error_code& error) {
   if (closed_) return;
   if (error && is_undelivered(error)) lose_receipt();
   receipt_.reset();
+  if (error && skip_empty_line()) return read_header();
   if (error) return on_bad_request(error);
+  empty_lines_ = 0;
   idle_ = false;
   join_lists(parser_->get());
   terms_ = terms_of(parser_->get());
@@ -86,7 +90,9 @@ void Session::on_header(const error_code& error) {
   if (auto taken = take_body(); !taken) {
     return refuse(Refusal::Memory, problem(taken.error(), 429));
   }
-  const bool waits = beast::iequals(parser_->get()[http::field::expect], "100-continue");
+  // HTTP/1.0 knows no answer before the answer (RFC 9110, 10.1.1).
+  const bool waits = parser_->get().version() >= kHttp11 &&
+                     beast::iequals(parser_->get()[http::field::expect], "100-continue");
   return waits ? invite_body() : read_body();
 }
 
@@ -99,6 +105,17 @@ bool Session::is_undelivered(const error_code& error) {
   if (guest_.via == Via::Unix) return false;
   return os::is_unsent(stream_.socket().native_handle()) ||
          (guest_.has_some_to_come && *guest_.has_some_to_come);
+}
+
+/// RFC 9112, 2.2: some send one after a body. Not for ever: each begins the time anew.
+bool Session::skip_empty_line() {
+  constexpr int kMost = 4;
+  constexpr std::string_view kEmpty = "\r\n";
+  const auto held = beast::buffers_to_string(buffer_.data());
+  if (empty_lines_ == kMost || !std::string_view(held).starts_with(kEmpty)) return false;
+  ++empty_lines_;
+  buffer_.consume(kEmpty.size());
+  return true;
 }
 
 /// What is small is read from anybody, so that the connection ends in order.
@@ -164,7 +181,7 @@ void Session::begin_request(bool is_unread) {
 void Session::take_request(HttpRequest message, bool is_unread) {
   asked_at_ = std::chrono::steady_clock::now();
   keep_alive_ = !is_unread && message.keep_alive();
-  is_http10_ = message.version() < 11;
+  is_http10_ = message.version() < kHttp11;
   if (auto taken = check_headers(message); !taken) return send(problem(taken.error()));
   auto target = read_target(message.target());
   if (!target) return send(problem(target.error()));

@@ -85,6 +85,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void on_header(const error_code& error);
   [[nodiscard]] bool is_undelivered(const error_code& error);
+  [[nodiscard]] bool skip_empty_line();
   [[nodiscard]] bool is_to_be_read();
   [[nodiscard]] Result<void> take_body();
   void invite_body();
@@ -145,6 +146,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool keep_alive_ = false;
   bool is_head_ = false;
   bool is_http10_ = false;
+  int empty_lines_ = 0;  ///< that were skipped before this request
   bool closed_ = false;
 };
 

@@ -47,6 +47,23 @@ def test_what_comes_after_a_head_has_its_body(machine):
     assert answer.count("HTTP/1.1 ") == 2 and '"code":"usage"' in answer.replace(" ", ""), answer
 
 
+def test_empty_lines_before_a_request_are_passed_over(machine):
+    close = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    assert raw(machine, "\r\n" + close).startswith("HTTP/1.1 200 ")
+    body = json.dumps({"gpu_count": 1})
+    first = f"POST /api/v1/gpu/validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    assert raw(machine, first + "\r\n\r\n" + close).count("HTTP/1.1 200 ") == 2
+    assert raw(machine, "\r\n" * 50 + close).startswith("HTTP/1.1 400 ")  # not for ever
+
+
+def test_an_old_client_gets_no_answer_before_the_answer(machine):
+    told = {}
+    for version in ("1.0", "1.1"):
+        told[version] = raw(machine, f"POST /api/v1/gpu/validate HTTP/{version}\r\nHost: x\r\nContent-Type: application/json\r\n"
+                                     "Expect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}").split()[1]
+    assert told == {"1.0": "200", "1.1": "100"}
+
+
 def test_what_a_path_takes_is_told(machine):
     allowed = {
         "/api/v1/jobs": "GET, HEAD, POST, PATCH, OPTIONS",
