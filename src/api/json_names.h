@@ -13,22 +13,28 @@
 #include "core/principal.h"
 #include "core/topology.h"
 
-/// Enumerators as JSON names them. `all(Kind)` is every value, so that reading is the inverse of
-/// writing by construction.
+/// Enumerators as JSON names them. `kValues<T>` is every one of a type, made of their names, so
+/// that reading is the inverse of writing: one without a name does not compile.
 namespace gflow::api {
 
 [[nodiscard]] inline std::string_view json_name(Status status) { return status_name(status); }
-[[nodiscard]] inline std::string_view json_name(EndReason reason) {
+[[nodiscard]] constexpr std::string_view json_name(EndReason reason) {
   return end_reason_name(reason);
 }
 [[nodiscard]] constexpr std::string_view json_name(GpuLimit limit) { return gpu_limit_name(limit); }
-[[nodiscard]] inline std::string_view json_name(GpuMode mode) { return gpu_mode_name(mode); }
-[[nodiscard]] inline std::string_view json_name(Preemption preemption) {
+[[nodiscard]] constexpr std::string_view json_name(GpuMode mode) { return gpu_mode_name(mode); }
+[[nodiscard]] constexpr std::string_view json_name(Preemption preemption) {
   return preemption_name(preemption);
 }
-[[nodiscard]] inline std::string_view json_name(PathClass path) { return path_class_name(path); }
+[[nodiscard]] constexpr std::string_view json_name(PathClass path) { return path_class_name(path); }
 [[nodiscard]] constexpr std::string_view json_name(DependencyMode mode) {
-  return mode == DependencyMode::Any ? "any" : "all";
+  switch (mode) {
+    case DependencyMode::All:
+      return "all";
+    case DependencyMode::Any:
+      return "any";
+  }
+  return "unknown";
 }
 
 [[nodiscard]] constexpr std::string_view json_name(BlockerKind kind) {
@@ -37,7 +43,29 @@ namespace gflow::api {
 
 [[nodiscard]] constexpr std::string_view json_name(DeviceBar bar) { return device_bar_name(bar); }
 
-[[nodiscard]] inline std::string_view json_name(Scope scope) { return scope_name(scope); }
+[[nodiscard]] constexpr std::string_view json_name(Scope scope) { return scope_name(scope); }
+
+/// Those of T that have a name, in the order of their numbers. json_name() of T is a switch over
+/// all of them, without a default, and "unknown" behind it.
+template <typename T>
+[[nodiscard]] consteval auto named() {
+  constexpr int kNumbers = 64;
+  constexpr auto is_named = [](int number) {
+    return json_name(static_cast<T>(number)) != "unknown";
+  };
+  static_assert(!is_named(kNumbers));
+  constexpr std::size_t kCount = [=] {
+    std::size_t count = 0;
+    for (int number = 0; number < kNumbers; ++number) count += is_named(number) ? 1 : 0;
+    return count;
+  }();
+  std::array<T, kCount> values{};
+  std::size_t next = 0;
+  for (int number = 0; number < kNumbers; ++number) {
+    if (is_named(number)) values.at(next++) = static_cast<T>(number);
+  }
+  return values;
+}
 
 template <typename T>
 inline constexpr auto kValues = nullptr;
@@ -54,40 +82,21 @@ inline constexpr std::array<BlockerKind, kBlockerKinds.size()> kValues<BlockerKi
   return all;
 }();
 template <>
-inline constexpr std::array<DeviceBar, 4> kValues<DeviceBar> = {
-    DeviceBar::None, DeviceBar::Broken, DeviceBar::Drained, DeviceBar::InUse};
+inline constexpr auto kValues<DeviceBar> = named<DeviceBar>();
 template <>
-inline constexpr std::array<EndReason, 10> kValues<EndReason> = {EndReason::Exited,
-                                                                 EndReason::Signalled,
-                                                                 EndReason::TimeLimit,
-                                                                 EndReason::Cancelled,
-                                                                 EndReason::OutOfMemory,
-                                                                 EndReason::LaunchFailed,
-                                                                 EndReason::SupervisorDied,
-                                                                 EndReason::Rebooted,
-                                                                 EndReason::DependencyFailed,
-                                                                 EndReason::Preempted};
+inline constexpr auto kValues<EndReason> = named<EndReason>();
 template <>
-inline constexpr std::array<PathClass, kPathClasses> kValues<PathClass> = {PathClass::Same,
-                                                                           PathClass::Pix,
-                                                                           PathClass::Pxb,
-                                                                           PathClass::Phb,
-                                                                           PathClass::Node,
-                                                                           PathClass::Sys};
+inline constexpr auto kValues<PathClass> = named<PathClass>();
 template <>
-inline constexpr std::array<GpuLimit, 2> kValues<GpuLimit> = {GpuLimit::None, GpuLimit::Interposer};
+inline constexpr auto kValues<GpuLimit> = named<GpuLimit>();
 template <>
-inline constexpr std::array<GpuMode, 3> kValues<GpuMode> = {
-    GpuMode::Whole, GpuMode::Fraction, GpuMode::TimeSlice};
+inline constexpr auto kValues<GpuMode> = named<GpuMode>();
 template <>
-inline constexpr std::array<Preemption, 3> kValues<Preemption> = {
-    Preemption::None, Preemption::Requeue, Preemption::Suspend};
+inline constexpr auto kValues<Preemption> = named<Preemption>();
 template <>
-inline constexpr std::array<DependencyMode, 2> kValues<DependencyMode> = {DependencyMode::All,
-                                                                          DependencyMode::Any};
-
+inline constexpr auto kValues<DependencyMode> = named<DependencyMode>();
 template <>
-inline constexpr std::array<Scope, 4> kValues<Scope> = {
-    Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin};
+inline constexpr auto kValues<Scope> = named<Scope>();
+static_assert(kValues<PathClass>.size() == kPathClasses);
 
 }  // namespace gflow::api

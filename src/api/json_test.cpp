@@ -50,13 +50,13 @@ TEST(Json, AJobComesBackFieldForField) {
   JobView queued;
   queued.id = JobId(1);
   EXPECT_EQ(read_job(write(queued)), queued);
-  for (int status = 1; status <= static_cast<int>(Status::Lost); ++status) {
-    queued.status = static_cast<Status>(status);
-    EXPECT_EQ(read_job(write(queued)), queued);
+  for (const StatusInfo& info : kStatuses) {
+    queued.status = info.status;
+    EXPECT_EQ(read_job(write(queued)), queued) << info.name;
   }
-  for (int reason = 1; reason <= static_cast<int>(EndReason::DependencyFailed); ++reason) {
-    queued.outcome = Outcome{static_cast<EndReason>(reason), 1, 0, "", {}, {}, {}};
-    EXPECT_EQ(read_job(write(queued)), queued);
+  for (int number = 1; end_reason_name(static_cast<EndReason>(number)) != "unknown"; ++number) {
+    queued.outcome = Outcome{static_cast<EndReason>(number), 1, 0, "", {}, {}, {}};
+    EXPECT_EQ(read_job(write(queued)), queued) << end_reason_name(queued.outcome->reason);
   }
 }
 

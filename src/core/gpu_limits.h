@@ -20,7 +20,13 @@ struct GpuLimits {
 };
 
 [[nodiscard]] constexpr std::string_view gpu_limit_name(GpuLimit limit) {
-  return limit == GpuLimit::Interposer ? "interposer" : "none";
+  switch (limit) {
+    case GpuLimit::None:
+      return "none";
+    case GpuLimit::Interposer:
+      return "interposer";
+  }
+  return "unknown";
 }
 
 }  // namespace gflow

@@ -159,58 +159,6 @@ std::chrono::milliseconds run_time_of(const Job& job, MonoTime now) {
   return std::max(milliseconds(0), until - attempt_of(job)->started_mono - stood);
 }
 
-std::string_view gpu_mode_name(GpuMode mode) {
-  switch (mode) {
-    case GpuMode::Whole:
-      return "whole";
-    case GpuMode::Fraction:
-      return "fraction";
-    case GpuMode::TimeSlice:
-      return "time_slice";
-  }
-  return "unknown";
-}
-
-std::string_view preemption_name(Preemption preemption) {
-  switch (preemption) {
-    case Preemption::None:
-      return "none";
-    case Preemption::Requeue:
-      return "requeue";
-    case Preemption::Suspend:
-      return "suspend";
-  }
-  return "unknown";
-}
-
-std::string_view end_reason_name(EndReason reason) {
-  switch (reason) {
-    case EndReason::Exited:
-      return "exited";
-    case EndReason::Signalled:
-      return "signalled";
-    case EndReason::TimeLimit:
-      return "time_limit";
-    case EndReason::Cancelled:
-      return "cancelled";
-    case EndReason::OutOfMemory:
-      return "out_of_memory";
-    case EndReason::LaunchFailed:
-      return "launch_failed";
-    case EndReason::SupervisorDied:
-      return "supervisor_died";
-    case EndReason::Rebooted:
-      return "rebooted";
-    case EndReason::DependencyFailed:
-      return "dependency_failed";
-    case EndReason::NotStarted:
-      return "not_started";
-    case EndReason::Preempted:
-      return "preempted";
-  }
-  return "unknown";
-}
-
 Status status_for(const Outcome& outcome) {
   switch (outcome.reason) {
     case EndReason::Exited:

@@ -36,6 +36,18 @@ enum class GpuMode {
   Fraction = 2,   ///< a share of its compute and memory, beside others
   TimeSlice = 3,  ///< the whole device for a slice of time; memory is held all the time
 };
+/// "time_slice".
+[[nodiscard]] constexpr std::string_view gpu_mode_name(GpuMode mode) {
+  switch (mode) {
+    case GpuMode::Whole:
+      return "whole";
+    case GpuMode::Fraction:
+      return "fraction";
+    case GpuMode::TimeSlice:
+      return "time_slice";
+  }
+  return "unknown";
+}
 
 /// What one job holds while it runs, on each of its nodes.
 struct Request {
@@ -61,6 +73,18 @@ enum class Preemption {
   Requeue = 2,  ///< told to stop, and queued again: it resumes from its own checkpoint
   Suspend = 3,  ///< stopped in place: gives back compute and CPUs, keeps memory
 };
+/// "requeue".
+[[nodiscard]] constexpr std::string_view preemption_name(Preemption preemption) {
+  switch (preemption) {
+    case Preemption::None:
+      return "none";
+    case Preemption::Requeue:
+      return "requeue";
+    case Preemption::Suspend:
+      return "suspend";
+  }
+  return "unknown";
+}
 
 // Persisted: never renumber.
 enum class DependencyMode { All = 1, Any = 2 };
@@ -167,6 +191,34 @@ enum class EndReason {
   NotStarted = 10,       ///< nothing ran, for no fault of the job: it is started again
   Preempted = 11,        ///< gflow ended it to make room; it is queued again
 };
+/// "time_limit".
+[[nodiscard]] constexpr std::string_view end_reason_name(EndReason reason) {
+  switch (reason) {
+    case EndReason::Exited:
+      return "exited";
+    case EndReason::Signalled:
+      return "signalled";
+    case EndReason::TimeLimit:
+      return "time_limit";
+    case EndReason::Cancelled:
+      return "cancelled";
+    case EndReason::OutOfMemory:
+      return "out_of_memory";
+    case EndReason::LaunchFailed:
+      return "launch_failed";
+    case EndReason::SupervisorDied:
+      return "supervisor_died";
+    case EndReason::Rebooted:
+      return "rebooted";
+    case EndReason::DependencyFailed:
+      return "dependency_failed";
+    case EndReason::NotStarted:
+      return "not_started";
+    case EndReason::Preempted:
+      return "preempted";
+  }
+  return "unknown";
+}
 
 /// How an attempt, or a job that never ran, ended.
 struct Outcome {
@@ -283,9 +335,6 @@ struct Job {
 /// clock: without the time it was suspended. 0 for an attempt of another boot that has not ended.
 [[nodiscard]] std::chrono::milliseconds run_time_of(const Job& job, MonoTime now);
 
-[[nodiscard]] std::string_view gpu_mode_name(GpuMode mode);             ///< "time_slice"
-[[nodiscard]] std::string_view preemption_name(Preemption preemption);  ///< "requeue"
-[[nodiscard]] std::string_view end_reason_name(EndReason reason);       ///< "time_limit"
 /// "9 (SIGKILL)"; just the number for one without a name.
 [[nodiscard]] std::string signal_text(int signal);
 /// "SIGTERM"; "signal 40" for one without a name.

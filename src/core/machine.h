@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -99,8 +98,17 @@ enum class DeviceBar {
   InUse,    ///< by processes that are not gflow's, or of jobs that do not hold it
 };
 [[nodiscard]] constexpr std::string_view device_bar_name(DeviceBar bar) {
-  constexpr std::array<std::string_view, 4> kNames = {"none", "broken", "drained", "in_use"};
-  return kNames.at(static_cast<std::size_t>(bar));
+  switch (bar) {
+    case DeviceBar::None:
+      return "none";
+    case DeviceBar::Broken:
+      return "broken";
+    case DeviceBar::Drained:
+      return "drained";
+    case DeviceBar::InUse:
+      return "in_use";
+  }
+  return "unknown";
 }
 
 /// What takes a whole node out of use, or one device of it; null if nothing does. A device is known

@@ -27,20 +27,6 @@ std::string_view role_name(Role role) {
   return "user";
 }
 
-std::string_view scope_name(Scope scope) {
-  switch (scope) {
-    case Scope::Read:
-      return "read";
-    case Scope::Submit:
-      return "submit";
-    case Scope::Operate:
-      return "operate";
-    case Scope::Admin:
-      return "admin";
-  }
-  return "read";
-}
-
 Role role_within(Scope scope, Role owner) {
   if (scope == Scope::Admin) return owner;
   return std::min(owner, scope == Scope::Operate ? Role::Operator : Role::User);

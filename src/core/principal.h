@@ -31,7 +31,20 @@ enum class Scope {
   Operate,  ///< what an operator may
   Admin,    ///< all its owner may
 };
-[[nodiscard]] std::string_view scope_name(Scope scope);  ///< "submit"
+/// "submit".
+[[nodiscard]] constexpr std::string_view scope_name(Scope scope) {
+  switch (scope) {
+    case Scope::Read:
+      return "read";
+    case Scope::Submit:
+      return "submit";
+    case Scope::Operate:
+      return "operate";
+    case Scope::Admin:
+      return "admin";
+  }
+  return "unknown";
+}
 /// The most a token of this scope makes of its owner.
 [[nodiscard]] Role role_within(Scope scope, Role owner);
 

@@ -10,9 +10,6 @@
 namespace gflow {
 namespace {
 
-constexpr std::array<std::string_view, kPathClasses> kPathNames = {
-    "X", "PIX", "PXB", "PHB", "NODE", "SYS"};
-
 constexpr int kMaxSpeed = 10'000'000;  // MB/s
 
 // What NCCL and RCCL count for one direction (their graph/topo.h): x16 of a PCIe generation down to
@@ -82,14 +79,12 @@ Result<void> check_pair(const Topology& topology, int a, int b) {
 
 }  // namespace
 
-std::string_view path_class_name(PathClass path) {
-  return kPathNames.at(static_cast<std::size_t>(path));
-}
-
 std::optional<PathClass> parse_path_class(std::string_view name) {
-  const auto found = std::ranges::find(kPathNames, name);
-  if (found == kPathNames.end()) return std::nullopt;
-  return static_cast<PathClass>(found - kPathNames.begin());
+  for (std::size_t i = 0; i < kPathClasses; ++i) {
+    const auto path = static_cast<PathClass>(i);
+    if (path_class_name(path) == name) return path;
+  }
+  return std::nullopt;
 }
 
 int Topology::pair_speed(int a, int b) const {

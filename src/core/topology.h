@@ -24,7 +24,24 @@ enum class PathClass : std::uint8_t {
 };
 constexpr std::size_t kPathClasses = 6;
 
-[[nodiscard]] std::string_view path_class_name(PathClass path);  ///< "X", "PIX", ... "SYS"
+/// "X", "PIX", ... "SYS".
+[[nodiscard]] constexpr std::string_view path_class_name(PathClass path) {
+  switch (path) {
+    case PathClass::Same:
+      return "X";
+    case PathClass::Pix:
+      return "PIX";
+    case PathClass::Pxb:
+      return "PXB";
+    case PathClass::Phb:
+      return "PHB";
+    case PathClass::Node:
+      return "NODE";
+    case PathClass::Sys:
+      return "SYS";
+  }
+  return "unknown";
+}
 [[nodiscard]] std::optional<PathClass> parse_path_class(std::string_view name);
 
 /// MB/s in one direction, as the collective libraries count them. 0 is not known.

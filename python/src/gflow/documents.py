@@ -523,7 +523,7 @@ class Drains(TypedDict):
 
 
 class EndingShown(TypedDict):
-    reason: Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "preempted"]
+    reason: Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "not_started", "preempted"]
     exit_code: int
     signal: int
 
@@ -1184,7 +1184,7 @@ class NumaCpusShown(TypedDict):
 
 
 class OutcomePart(TypedDict):
-    reason: NotRequired[Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "preempted"]]
+    reason: NotRequired[Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "not_started", "preempted"]]
     """why it ended"""
     exit_code: NotRequired[int]
     """of its first process"""
@@ -1203,7 +1203,7 @@ class OutcomePart(TypedDict):
 
 
 class OutcomeShown(TypedDict):
-    reason: Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "preempted"]
+    reason: Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "not_started", "preempted"]
     """why it ended"""
     exit_code: int
     """of its first process"""
@@ -1586,11 +1586,11 @@ class SnapshotJobShown(TypedDict):
     victims: list[int]
     requeue_why: str
     held_why: str
-    stop: Union[Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "preempted"], None]
+    stop: Union[Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "not_started", "preempted"], None]
     suspended: bool
     suspended_by_hand: bool
     suspended_seconds: float
-    reason: Union[Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "preempted"], None]
+    reason: Union[Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "not_started", "preempted"], None]
     peak_gpu_memory_bytes: int
 
 
