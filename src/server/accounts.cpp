@@ -6,13 +6,11 @@
 namespace gflow::server {
 namespace {
 
-constexpr std::chrono::minutes kFresh{1};
-
 /// What is known of the key, looked up where that is too long ago.
 template <typename Table, typename Key, typename LookUp>
 auto fresh(Table& table, const Key& key, MonoTime now, LookUp look_up) {
   auto known = table.find(key);
-  if (known == table.end() || now - known->second.at >= kFresh) {
+  if (known == table.end() || now - known->second.at >= Accounts::kFresh) {
     known = table.insert_or_assign(key, typename Table::mapped_type{look_up(key), now}).first;
   }
   return known->second.value;

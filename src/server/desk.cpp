@@ -209,17 +209,21 @@ void Desk::look_later() {
                          return has_credential(one.first->caller);
                        });
   if (!may_end) return;
-  std::chrono::milliseconds wait = std::chrono::minutes(1);  // accounts end, clocks are set
-  const WallTime now = service_.now().wall;
+  std::chrono::milliseconds wait = Accounts::kFresh;  // accounts end, clocks are set
+  const auto [now, passed] = service_.now();
   const auto tokens = service_.tokens().all();
   for (const Token& token : *tokens) {
     if (!token.expires || has_expired(token, now)) continue;
     wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(*token.expires - now));
   }
+  if (look_due_ && *look_due_ <= passed + wait) return;  // who comes later puts off none
+  look_due_ = passed + wait;
   next_look_.expires_after(wait);
   next_look_.async_wait([desk = weak_from_this()](const boost::system::error_code& error) {
     const auto self = desk.lock();
-    if (!error && self) self->look_again();
+    if (error || !self) return;
+    self->look_due_.reset();
+    self->look_again();
   });
 }
 

@@ -103,6 +103,7 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   std::map<const Ticket*, Wait> waits_;  ///< of requests not answered yet
   std::vector<Stream> streams_;
   boost::asio::steady_timer next_look_;  ///< at who may have what
+  std::optional<MonoTime> look_due_;     ///< when that is; none: nothing is looked at
   bool serving_ = false;
   std::optional<Worker> worker_{std::in_place};                      ///< none once it is closed
   std::shared_ptr<LogReader> logs_ = std::make_shared<LogReader>();  ///< the same

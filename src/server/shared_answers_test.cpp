@@ -5,6 +5,8 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "server/desk.h"
 #include "server/fake_desk.h"
 #include "server/made_once.h"
+#include "server/token_table.h"
 
 namespace gflow::server {
 namespace {
@@ -162,6 +165,38 @@ struct AskedDesk {
                   {.method = "GET", .path = path},
                   {[this](const Reply& reply) { replies.push_back(written(reply)); }, [] {}}));
   }
+  /// Follows the events with a token. Returns what tells that they were cut.
+  std::shared_ptr<bool> follow(const std::string& secret) {
+    const std::size_t before = replies.size();
+    tickets.push_back(
+        desk->ask({.peer = {1000, 1, {1000}}, .via = Via::Tcp},
+                  {.method = "GET", .path = "/api/v1/events", .authorization = "Bearer " + secret},
+                  {[this](const Reply& reply) { replies.push_back(reply); }, [] {}}));
+    while (replies.size() == before) loop.run_one();
+    auto is_cut = std::make_shared<bool>(false);
+    listen(replies.back(), is_cut);
+    return is_cut;
+  }
+  static void listen(const Reply& reply, const std::shared_ptr<bool>& is_cut) {
+    ASSERT_TRUE(reply.streamed) << reply.status << reply.body;
+    read_on(reply.streamed->body, is_cut);
+  }
+  static void read_on(const std::shared_ptr<Body>& body, const std::shared_ptr<bool>& is_cut) {
+    body->next([body = std::weak_ptr(body), is_cut](const Piece& piece) {
+      const auto more = body.lock();
+      if (piece.bytes && more) return read_on(more, is_cut);
+      *is_cut = !piece.is_whole;
+    });
+  }
+  /// The table of tokens has this one alone, of root, and nobody is told.
+  std::string only_token(WallTime expires) {
+    const std::string secret = make_token_secret();
+    (void)service.keep_tokens({{.name = "one",
+                                .owner = {0, "root"},
+                                .digest = token_digest(secret),
+                                .expires = expires}});
+    return secret;
+  }
   void run() {
     loop.restart();
     loop.run();
@@ -185,6 +220,20 @@ TEST(Desk, AnswersWhoAskTheSameAtOnceWithOneDocument) {
   asked.ask("/api/v1/machine");
   asked.run();
   EXPECT_NE(asked.replies.back().kept, before) << "it asked later";
+}
+
+TEST(Desk, LooksAgainHoweverOftenStreamsBegin) {
+  using namespace std::chrono_literals;
+  AskedDesk asked;
+  const WallTime now = asked.service.now().wall;
+  const auto first = asked.follow(asked.only_token(now + 200ms));
+  const auto second = asked.follow(asked.only_token(now + 1h));  // the first is known no more
+  bool is_late = false;
+  boost::asio::steady_timer later(asked.loop, 10s);  // of the same clock, behind the look
+  later.async_wait([&is_late](const boost::system::error_code&) { is_late = true; });
+  while (!*first && !is_late) asked.loop.run_one();
+  EXPECT_TRUE(*first) << "who came second put off the look at the first";
+  EXPECT_FALSE(*second);
 }
 
 TEST(Desk, AnswersNobodyWithWhatWasBeforeTheyAsked) {
