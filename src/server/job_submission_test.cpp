@@ -102,20 +102,41 @@ TEST(Jobs, OfOthersShowNoCommand) {
   }
 }
 
+/// A submission of one job that has this in its spec.
+std::string submission_with(const std::string& spec) {
+  return R"({"items":[{"spec":{"work_dir":"/","command":"true",)" + spec +
+         R"(},"payload":{"argv":["true"]}}]})";
+}
+
 TEST(Jobs, CheckAnswersAsASubmissionAndTakesNothing) {
-  FakeDesk desk;
-  for (const std::string body : {R"({"jobs":[{"command":"true"}]})",
-                                 R"({"jobs":[{"command":"true","gpus":"9"}]})",
-                                 R"({"jobs":[{"command":"true","dependencies":{"jobs":[99]}}]})",
-                                 R"({"jobs":[]})",
-                                 R"({})"}) {
+  Principal root_over_tcp = kRoot;
+  root_over_tcp.known_by = KnownBy::Loopback;
+  struct Case {
+    Principal caller;
+    std::string body;
+    int submitted;
+  };
+  const std::vector<Case> cases = {
+      {kBob, submission_with(R"("request":{"gpus":1})"), 201},
+      {kBob, submission_with(R"("request":{"gpus":9})"), 422},
+      {kBob, submission_with(R"("dependencies":{"jobs":[99]})"), 404},
+      {kBob, submission_with(R"("allocation":true)"), 400},
+      {kBob, R"({"jobs":[{"command":"true"}]})", 400},
+      {kBob, R"({})", 400},
+      {kRoot, submission_with(R"("request":{"gpus":1})"), 201},
+      {root_over_tcp, submission_with(R"("request":{"gpus":1})"), 403},
+  };
+  for (const Case& one : cases) {
+    FakeDesk desk;
     const std::uint64_t before = desk.service.state().revision();
-    const Reply checked = desk.ask(kBob, "POST", "/api/v1/jobs/check", body);
-    EXPECT_EQ(desk.service.state().revision(), before) << body;
-    const Reply taken = desk.ask(kBob, "POST", "/api/v1/jobs", body);
-    EXPECT_EQ(checked.status == 200, taken.status == 201) << body << checked.body << taken.body;
+    const Reply checked = desk.ask(one.caller, "POST", "/api/v1/jobs/check", one.body);
+    EXPECT_EQ(desk.service.state().revision(), before) << one.body;
+    const Reply taken = desk.ask(one.caller, "POST", "/api/v1/jobs", one.body);
+    EXPECT_EQ(taken.status, one.submitted) << one.body << taken.body;
+    EXPECT_EQ(checked.status, one.submitted == 201 ? 200 : one.submitted)
+        << one.body << checked.body;
     if (checked.status != 200) {
-      EXPECT_EQ(checked.body, taken.body) << body;
+      EXPECT_EQ(checked.body, taken.body) << one.body;
     }
   }
 }

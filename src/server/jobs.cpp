@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "api/json.h"
@@ -115,13 +117,17 @@ Result<void> check_not_root_over_tcp(const Service& service, const Principal& ca
               tr("root cannot submit jobs over TCP: use the socket, as gbatch does"));
 }
 
-void submit(Exchange exchange, api::SubmitRequest submission) {
+/// What is refused whatever jobs there are.
+std::optional<Reply> refusal_of(const Exchange& exchange, const api::SubmitRequest& submission) {
   if (auto may = check_not_root_over_tcp(exchange.service, exchange.caller); !may) {
-    return exchange.respond(problem(may.error()));
+    return problem(may.error());
   }
-  if (auto checked = check_no_allocation(submission); !checked) {
-    return exchange.respond(problem(checked.error()));
-  }
+  if (auto checked = check_no_allocation(submission); !checked) return problem(checked.error());
+  return std::nullopt;
+}
+
+void submit(Exchange exchange, api::SubmitRequest submission) {
+  if (auto refusal = refusal_of(exchange, submission)) return exchange.respond(*std::move(refusal));
   submission.idempotency_key = exchange.request.idempotency_key;
   const auto owner = job_owner(exchange.caller);
   if (!owner) return exchange.respond(problem(owner.error()));
@@ -142,6 +148,7 @@ void submit(Exchange exchange, api::SubmitRequest submission) {
 
 /// As submit(), up to where the jobs would be there.
 void check(Exchange exchange, api::SubmitRequest submission) {
+  if (auto refusal = refusal_of(exchange, submission)) return exchange.respond(*std::move(refusal));
   const auto owner = job_owner(exchange.caller);
   if (!owner) return exchange.respond(problem(owner.error()));
   for (auto& item : submission.items) item.spec.user = *owner;
