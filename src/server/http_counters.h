@@ -33,9 +33,9 @@ class HttpCounters {
  public:
   using Count = std::atomic<std::uint64_t>;
   /// Statuses that are told apart; all else counts as the first of its hundred, or as 500.
-  static constexpr std::array kStatuses = {200, 202, 204, 206, 304, 400, 401, 403, 404,
-                                           405, 406, 408, 409, 410, 412, 413, 415, 416,
-                                           421, 422, 429, 500, 501, 503, 507};
+  static constexpr std::array kStatuses = {200, 201, 202, 204, 206, 304, 400, 401, 403, 404,
+                                           405, 406, 408, 409, 410, 412, 413, 415, 416, 421,
+                                           422, 429, 431, 500, 501, 503, 504, 507};
   /// Upper bounds of what is told of how long it took, in seconds.
   static constexpr std::array kBounds = {0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0};
   struct Route {
