@@ -103,18 +103,36 @@ TEST(Routes, AreThoseAndForThose) {
   }
 }
 
-/// Whoever only reads changes nothing, whatever is asked.
+/// What a route that only reads is asked with, where that is more than its path.
+struct Question {
+  std::string query;
+  std::string body;
+};
+Question question_for(std::string_view path) {
+  if (path == "/api/v1/changes") return {"revision=0", ""};
+  if (path == "/api/v1/events") return {"follow=false", ""};
+  if (path == "/api/v1/place") return {"", R"({"request":{"gpus":1}})"};
+  if (path == "/api/v1/gpu/validate") return {"", R"({"gpu_count":1})"};
+  if (path == "/api/v1/jobs/check") {
+    return {"", R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["true"]}}]})"};
+  }
+  return {};
+}
+
 TEST(Routes, ThatReadChangeNothing) {
   for (const Right& right : kRights) {
-    if (std::string_view(right.method) != "GET" &&
-        std::string_view(right.path) != "/api/v1/place") {
-      continue;
-    }
+    const Route* route = find_route(right.method, right.path);
+    ASSERT_NE(route, nullptr) << right.path;
+    EXPECT_TRUE(route->verb == Verb::Read || std::string_view(right.method) != "GET");
+    if (route->verb != Verb::Read) continue;
     FakeDesk desk;
-    (void)desk.submit(kAlice, R"("hold":true)");
+    for (int i = 0; i < 7; ++i) (void)desk.submit(kRoot, R"("hold":true,"group":"sweep")");
     const std::uint64_t before = desk.service.state().revision();
-    (void)desk.ask(kRoot, right.method, right.path, R"({"request":{"gpus":1}})", "revision=0");
+    const Question question = question_for(right.path);
+    const Reply reply = desk.ask(kRoot, right.method, right.path, question.body, question.query);
     EXPECT_EQ(desk.service.state().revision(), before) << right.path;
+    // There is no log, no allocation and no device of that name.
+    EXPECT_TRUE(reply.status == 200 || reply.status == 404) << right.path << ' ' << reply.body;
   }
 }
 
