@@ -67,6 +67,7 @@ Job full(std::uint64_t id, JobState state) {
   job.spec.project = "vision";
   job.spec.request = {.gpus = 2,
                       .share = Share::percent(35),
+                      .share_limit = Share::percent(80),
                       .gpu_memory = Memory::gib(8),
                       .mode = GpuMode::Fraction,
                       .vendor = "nvidia",
@@ -88,6 +89,7 @@ Job full(std::uint64_t id, JobState state) {
   job.spec.preempt_signal = 10;
   job.spec.group = "sweep";
   job.spec.max_concurrent = 8;
+  job.spec.allocation = true;
   job.spec.command = std::string("python train.py\0--x", 19);
   job.spec.work_dir = "/data/\xff\xfe";  // a path is bytes
   job.state = std::move(state);
@@ -210,7 +212,6 @@ std::vector<Job> states_of(int schema) {
   if (schema < 4) return jobs;
   if (schema >= 15) {
     Job suspended = full(24, Running{attempt(), {}, since, milliseconds(5), 0, "alice"});
-    if (schema >= 17) suspended.spec.request.share_limit = Share::percent(70);
     jobs.insert(jobs.end() - 1, std::move(suspended));
   }
   for (Job& job : jobs) {
@@ -222,6 +223,10 @@ std::vector<Job> states_of(int schema) {
 std::vector<Job> every_state(int schema) {
   std::vector<Job> jobs = states_of(schema);
   for (Job& job : jobs) {
+    // As the databases have them: one with a limit of its share, and no allocation.
+    const bool has_limit = schema >= 17 && job.id == JobId(24);
+    job.spec.request.share_limit = has_limit ? Share::percent(70) : Share{};
+    job.spec.allocation = false;
     // As schema 18 makes it of what is asked for last.
     if (schema < 18) job.served_gpu_time = gpu_time_of(job.spec.request, job.served);
     if (schema >= 9) continue;

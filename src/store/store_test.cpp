@@ -18,7 +18,8 @@ using namespace samples;
 
 TEST(StoreTest, EveryStateAndFieldComesBackFromDisk) {
   const Directory directory;
-  const std::vector<Job> jobs = every_state();
+  std::vector<Job> jobs = every_state();
+  jobs.insert(jobs.end() - 1, full(30, Held{""}));
   {
     auto store = open(directory.file("gflow.db"));
     ASSERT_TRUE(store->commit(batch_of(jobs, payload())));
