@@ -21,7 +21,7 @@ constexpr api::Operation kCreateToken = {
                  "more than its owner."),
     .body = "TokenRequest",
     .example = R"({"name": "ci", "scope": "submit", "expires_in_seconds": 2592000})",
-    .answers = {{{.status = 201, .document = "Token", .location = "/api/v1/tokens/{name}"}}},
+    .answers = {{{201, "Token"}}},
     .errors = {409, 507},
 };
 

@@ -114,7 +114,6 @@ void create_token(Exchange exchange) {
         if (!done) return known.respond(problem(done.error()));
         Reply reply = json_reply(api::write(made));
         reply.status = 201;
-        reply.headers.emplace_back("Location", "/api/v1/tokens/" + made.view.name);
         known.respond(std::move(reply));
       });
 }

@@ -126,12 +126,14 @@ def test_it_says_where_what_was_made_is_shown(served):
     description = ask(served, "GET", "/api/v1/openapi.json").document
     told = {(operation["operationId"], status): answer["headers"]["Location"]
             for _, _, operation in operations(description) for status, answer in operation["responses"].items() if "headers" in answer}
-    job, allocation, token = "^/api/v1/jobs/[0-9]+$", "^/api/v1/gpu/allocations/[0-9]+$", "^/api/v1/tokens/[^/]+$"
+    job, allocation = "^/api/v1/jobs/[0-9]+$", "^/api/v1/gpu/allocations/[0-9]+$"
     assert {key: header["schema"]["pattern"] for key, header in told.items()} == {
-        ("submit_jobs", "201"): job, ("create_token", "201"): token,
+        ("submit_jobs", "201"): job,
         **{(name, "202"): allocation for name in ("allocate_gpus", "set_up_pytorch", "set_up_tensorflow",
                                                   "clean_up_gpus", "release_gpu_allocation")}}
     assert all(header["required"] and header["schema"]["format"] == "uri-reference" for header in told.values())
+    shown = [re.sub("{id}", "[0-9]+", path) for method, path, _ in operations(description) if method == "GET"]
+    assert {header["schema"]["pattern"] for header in told.values()} <= {f"^{path}$" for path in shown}
 
 
 def prepare(machine):
