@@ -109,9 +109,9 @@ Value parameter_of(std::string_view name) {
   return Members().add("$ref", fmt::format("#/components/parameters/{}", name)).value();
 }
 
-/// A document that is read has a tag.
+/// What is read has a tag, unless it is sent in pieces.
 bool is_known_again(const RouteView& route) {
-  return route.method == "GET" && !route.about->answers.front().document.empty();
+  return route.method == "GET" && !route.about->takes_range && route.about->events.front().empty();
 }
 
 Value parameters_of(const RouteView& route) {
@@ -123,8 +123,9 @@ Value parameters_of(const RouteView& route) {
   for (const QueryParameter& parameter : route.query) {
     parameters.push_back(parameter_value(parameter));
   }
-  if (about.takes_key) parameters.push_back(parameter_of("IdempotencyKey"));
-  if (about.takes_match) parameters.push_back(parameter_of("IfMatch"));
+  for (const HeaderParameter& header : header_parameters()) {
+    if (about.*header.is_read) parameters.push_back(parameter_of(header.component));
+  }
   if (is_known_again(route)) parameters.push_back(parameter_of("IfNoneMatch"));
   parameters.push_back(parameter_of("AcceptLanguage"));
   return {std::move(parameters)};
@@ -255,7 +256,8 @@ Value operation_value(const RouteView& route) {
   if (!about.description.empty()) operation.add("description", tr(about.description));
   operation.add("security", security_of(route));
   operation.add("x-who", tr(route.who));
-  if (!route.role.empty()) operation.add("x-role", route.role).add("x-scope", route.scope);
+  if (!route.role.empty()) operation.add("x-role", route.role);
+  if (!route.scope.empty() && !about.is_of_socket) operation.add("x-scope", route.scope);
   operation.add("parameters", parameters_of(route));
   if (!about.body.empty()) {
     operation.add(
@@ -309,19 +311,16 @@ Value header_parameter(std::string_view name, const std::string& help, Value sch
 
 Value shared_parameters() {
   const Value text = Members().add("type", "string").value();
-  const Value tags = Members().add("type", "string").add("minLength", json(1)).value();
-  const Value key =
-      Members().add("type", "string").add("minLength", json(1)).add("maxLength", json(200)).value();
-  return Members()
-      .add(
-          "IdempotencyKey",
-          header_parameter("Idempotency-Key",
-                           tr("of your choice: repeated with it within 24 hours, the request gives "
-                              "the same answer and does nothing again"),
-                           key))
-      .add("IfMatch",
-           header_parameter(
-               "If-Match", tr("ETag of what is to be changed: 412 if it is another by now"), tags))
+  Members parameters;
+  for (const HeaderParameter& header : header_parameters()) {
+    Members schema;
+    schema.add("type", "string");
+    if (!header.may_be_empty) schema.add("minLength", json(1));
+    if (header.longest > 0) schema.add("maxLength", json(header.longest));
+    parameters.add(header.component,
+                   header_parameter(header.name, tr(header.help), schema.value()));
+  }
+  return parameters
       .add("IfNoneMatch",
            header_parameter(
                "If-None-Match", tr("ETag of what you have: 304 if it is the same"), text))

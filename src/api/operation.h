@@ -34,6 +34,9 @@ struct Operation {
   std::string_view example{};  ///< of the body
   bool takes_key = false;      ///< header Idempotency-Key
   bool takes_match = false;    ///< header If-Match
+  bool takes_range = false;    ///< header Range: the answer is sent in pieces, and has no tag
+  bool takes_place = false;    ///< header Last-Event-ID
+  bool is_of_socket = false;   ///< over gflowd's socket only: no credential lets in
   /// Equal questions may get one answer: it is a whole document, and comes without waiting for
   /// news.
   bool is_shared = false;
@@ -52,6 +55,17 @@ struct RouteView {
   const Operation* about = nullptr;
   std::vector<QueryParameter> query{};  ///< what its handler reads
 };
+
+/// A header that some routes read.
+struct HeaderParameter {
+  std::string_view name;       ///< "If-Match"
+  std::string_view component;  ///< what the OpenAPI document calls it: "IfMatch"
+  std::string_view help;
+  bool Operation::* is_read;  ///< by whom
+  bool may_be_empty = true;   ///< else it is refused where it says nothing
+  std::int64_t longest = 0;   ///< characters; 0: no bound but that of all headers
+};
+[[nodiscard]] const std::array<HeaderParameter, 4>& header_parameters();
 
 /// The parts of the interface, in the order they are shown.
 struct Tag {

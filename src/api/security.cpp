@@ -61,6 +61,7 @@ Value security_of(const RouteView& route) {
   if (route.scope.empty()) return {Value::Array{}};
   Value::Array any_of;
   any_of.push_back(Members().value());
+  if (route.about->is_of_socket) return {std::move(any_of)};
   any_of.push_back(requirement(kToken, {json(route.scope)}));
   any_of.push_back(requirement(kCertificate, {}));
   return {std::move(any_of)};

@@ -206,6 +206,7 @@ constexpr api::Operation kShowJobLog = {
         "Byte by byte as it was written: all of it, or the Range of a header. A body that breaks "
         "off is not all: from= goes on."),
     .segment = kJobSegment,
+    .takes_range = true,
     .answers = {{{200, "", "text/plain"}, {206, "", "text/plain"}}},
     .errors = {404, 416},
 };
@@ -229,6 +230,7 @@ constexpr api::Operation kListenToEvents = {
         "Server-sent events, from now on, or all that came after the one named. What happened to "
         "jobs has an id and is kept for a day; changes of devices and nodes have none and are not "
         "kept."),
+    .takes_place = true,
     .answers = {{{200, "", "text/event-stream"}}},
     .events = {"JobEvent", "DeviceEvent", "NodeEvent"},
     .errors = {410},

@@ -21,6 +21,7 @@ constexpr api::Operation kCreateToken = {
                  "more than its owner."),
     .body = "TokenRequest",
     .example = R"({"name": "ci", "scope": "submit", "expires_in_seconds": 2592000})",
+    .is_of_socket = true,
     .answers = {{{201, "Token"}}},
     .errors = {409, 507},
 };

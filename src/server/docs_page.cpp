@@ -101,11 +101,10 @@ void add_parameters(std::string& out, const api::RouteView& route) {
   for (const api::QueryParameter& parameter : route.query) {
     add_row(rows, parameter.name, html_text(type_text(parameter)), tr(parameter.help));
   }
-  if (about.takes_key) {
-    add_row(rows,
-            "Idempotency-Key",
-            html_text(tr("header")),
-            tr("the same request once more is not done again"));
+  for (const api::HeaderParameter& header : api::header_parameters()) {
+    if (about.*header.is_read) {
+      add_row(rows, header.name, html_text(tr("header")), tr(header.help));
+    }
   }
   if (!rows.empty()) out += "<table>\n" + rows + "</table>\n";
 }
@@ -142,7 +141,7 @@ void add_answers(std::string& out, const api::Operation& about) {
 
 /// "operators; token: operate".
 std::string who_text(const api::RouteView& route) {
-  if (route.scope.empty()) return tr(route.who);
+  if (route.scope.empty() || route.about->is_of_socket) return tr(route.who);
   return tr_format("{}; with a token: scope {}", tr(route.who), route.scope);
 }
 

@@ -175,9 +175,12 @@ Reply written(const MetricFamilies& families, const std::string& accept) {
     return {200,
             open_metrics_text(families),
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            {}};
+            {{"Vary", "Accept"}}};
   }
-  return {200, prometheus_text(families), "text/plain; version=0.0.4; charset=utf-8", {}};
+  return {200,
+          prometheus_text(families),
+          "text/plain; version=0.0.4; charset=utf-8",
+          {{"Vary", "Accept"}}};
 }
 
 }  // namespace

@@ -109,7 +109,9 @@ def test_it_says_who_may(served):
         told[method, path] = [operation.get(name) for name in ("x-who", "x-role", "x-scope")]
         if operation["security"]:
             # The socket and loopback: a request carries nothing.
-            assert operation["security"] == [{}, {"token": [operation["x-scope"]]}, {"certificate": []}], path
+            by_credential = [{"token": [operation["x-scope"]]}, {"certificate": []}] if "x-scope" in operation else []
+            assert operation["security"] == [{}, *by_credential], path
+    assert told["POST", "/api/v1/tokens"][2] is None, "it is for the socket"
     assert told["GET", "/healthz"] == ["everyone, known or not", None, None]
     assert told["GET", "/api/v1/jobs"] == ["everyone who may connect", "user", "read"]
     assert told["PATCH", "/api/v1/jobs"] == ["the owner, operators", "user", "submit"]
@@ -119,6 +121,28 @@ def test_it_says_who_may(served):
     assert "operators; with a token: scope operate" in page and "Bearer gflow_..." in page
     told = ask(served, "GET", "/docs", Accept_Language="zh_CN").body.decode()
     assert "操作员" in told and "everyone" not in told
+
+
+def test_it_says_which_headers_are_read(served):
+    description = ask(served, "GET", "/api/v1/openapi.json").document
+    reads = {}
+    for _, _, operation in operations(description):
+        for parameter in operation["parameters"]:
+            reads.setdefault(parameter.get("$ref", "").rpartition("/")[2], set()).add(operation["operationId"])
+    assert reads["Range"] == {"show_job_log"} and reads["LastEventID"] == {"listen_to_events"}
+    assert "update_job" in reads["IfMatch"] and "submit_jobs" in reads["IdempotencyKey"]
+    page = ask(served, "GET", "/docs").body.decode()
+    for name in ("Range", "Last-Event-ID", "If-Match", "Idempotency-Key"):
+        assert f"<code>{name}</code>" in page, name
+    # Whatever is read and has a tag is asked for again by it.
+    tagged = 0
+    for method, path, operation in operations(description):
+        answer = ask(served, "GET", target_of(path, operation)) if method == "GET" and "{" not in path else None
+        if answer and answer.status == 200:
+            has_tag = "ETag" in answer.headers
+            assert has_tag == ("304" in operation["responses"]) == (operation["operationId"] in reads["IfNoneMatch"]), path
+            tagged += has_tag
+    assert tagged > 15
 
 
 def test_it_says_where_what_was_made_is_shown(served):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from http_client import ask
 from machine import PATIENCE, Gate, Machine
 from metered import metered, scrape, value
 
@@ -75,6 +76,8 @@ def test_promtool_finds_nothing_to_say(served):
 ])
 def test_the_format_is_the_one_preferred(served, accept, kind):
     content_type, text = scrape(served, accept)
+    assert "Accept" in [name.strip() for line in ask(served, "GET", "/metrics", Accept=accept).headers.get_all("Vary")
+                        for name in line.split(",")]
     assert content_type.startswith(kind + "; version="), content_type
     assert text.endswith("# EOF\n") == (kind == OPEN)
 
