@@ -12,7 +12,7 @@ from pathlib import Path
 import gflow
 import pytest
 from gflow import _http, submission
-from gflow.changes import JobChanges
+from gflow.changes import JobChanges, explanation_of
 from gflow.submission import SubmitOptions
 from machine import Gate
 
@@ -536,6 +536,21 @@ def test_statistics(client):
     assert told["total"]["states"]["Finished"] == 1 and [one["name"] for one in told["parts"]] == ["p"]
     assert len(client.jobs(since=datetime.now() - timedelta(hours=1))) == 1
     assert client.jobs(since=datetime.now() + timedelta(hours=1)) == []
+    assert client.statistics(project="p", user=["root", client.principal()["name"]])["total"]["states"]["Finished"] == 1
+
+
+@pytest.mark.parametrize("ask", [gflow.Client.statistics, gflow.Client.jobs])
+def test_of_several_projects_nothing_is_told_that_is_of_none(client, ask):
+    """They were asked for as one with a comma in its name, of which there are no jobs."""
+    with pytest.raises(gflow.OptionError, match="only one project can be asked for"):
+        ask(client, project=["a", "b"])
+
+
+def test_what_the_scheduler_of_a_cluster_says_is_in_the_explanation(client):
+    job = client.submit("true", hold=True)
+    told = client.call("GET", f"/api/v1/jobs/{job.id}/explain")
+    assert "told" not in told and "told" not in job.explain()
+    assert explanation_of({**told, "told": "0/3 nodes are available"}) == {**job.explain(), "told": "0/3 nodes are available"}
 
 
 def test_a_stream_that_another_thread_closes_ends(client):

@@ -15,7 +15,7 @@ from gflow._http import Ask
 from gflow._steps import Deadline, Give, More, Opened, Patience, Pause, Steps, asked
 from gflow.changes import document_of, explanation_of
 from gflow.errors import ConnectionLost, NoGpus, NotFound, Problem, RequestError, ServerTimeout, Unreachable, WaitTimeout, WrongState
-from gflow.listing import parameters_of
+from gflow.listing import check_one_of_each, parameters_of
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -81,6 +81,7 @@ class Calls:
 
     def statistics(self, since: Optional[datetime], until: Optional[datetime],
                    parameters: Mapping[str, object]) -> Steps[documents.Statistics]:
+        check_one_of_each(parameters, "project", "by")
         times = {name: None if time is None else written.time_of(time, name) for name, time in (("since", since), ("until", until))}
         told: documents.Statistics = yield from self.call("GET", f"{API}/statistics{query_of({**times, **parameters})}")
         return told

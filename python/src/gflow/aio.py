@@ -171,7 +171,7 @@ class AsyncClient:
         return await self._driver.run(self._calls.validate(gpus))
 
     async def statistics(self, *, since: Optional[datetime] = None, until: Optional[datetime] = None,
-                         user: Union[str, Sequence[str], None] = None, project: Union[str, Sequence[str], None] = None,
+                         user: Union[str, Sequence[str], None] = None, project: Optional[str] = None,
                          by: Optional[str] = None) -> documents.Statistics:
         return await self._driver.run(self._calls.statistics(since, until, {"user": user, "project": project, "by": by}))
 

@@ -10,6 +10,8 @@ from gflow import submission as written
 from gflow.errors import OptionError
 
 if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
     from gflow import documents
     from gflow.submission import Gpus, JobRef, Memory, Seconds, Signal
 
@@ -56,6 +58,8 @@ class Explanation(TypedDict):
     """Why a job waits, and what may be done."""
 
     job: documents.JobView
+    told: NotRequired[str]
+    """about a Kubernetes cluster: what its scheduler says of the pod"""
     expected_start: Union[documents.ExpectedStartShown, None]
     suggestions: list[Suggestion]
 
@@ -98,9 +102,12 @@ def _dependencies_of(changes: JobChanges) -> dict[str, Any]:
 
 def explanation_of(told: documents.Explanation) -> Explanation:
     asked = told["job"]["spec"]["request"]
-    return {"job": told["job"], "expected_start": told["expected_start"], "suggestions": [
+    explanation: Explanation = {"job": told["job"], "expected_start": told["expected_start"], "suggestions": [
         {"action": one["action"], "changes": _words_of(one["changes"], asked), "command": one["command"], "text": one["text"]}
         for one in told["suggestions"]]}
+    if "told" in told:
+        explanation["told"] = told["told"]
+    return explanation
 
 
 def _words_of(patch: Mapping[str, Any], asked: Mapping[str, Any]) -> JobChanges:

@@ -314,7 +314,7 @@ class Client:
         return self._driver.run(self._calls.validate(gpus))
 
     def statistics(self, *, since: Optional[datetime] = None, until: Optional[datetime] = None,
-                   user: Union[str, Sequence[str], None] = None, project: Union[str, Sequence[str], None] = None,
+                   user: Union[str, Sequence[str], None] = None, project: Optional[str] = None,
                    by: Optional[str] = None) -> documents.Statistics:
         """Waits and run times of jobs with their percentiles, in seconds, and the GPU time they held.
 

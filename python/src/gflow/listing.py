@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Optional, TypedDict, Union
 
+from gflow.errors import OptionError
 from gflow.submission import check_names, id_of, time_of
 
 if TYPE_CHECKING:
@@ -39,9 +40,18 @@ def some_ids(jobs: Union[JobRef, Sequence[JobRef], None]) -> Optional[list[int]]
     return [id_of(one) for one in (jobs if isinstance(jobs, Sequence) else [jobs])]
 
 
+def check_one_of_each(query: Mapping[str, object], *names: str) -> None:
+    """That not several are asked for where the API takes one. Errors: OptionError."""
+    for name in names:
+        value = query.get(name)
+        if value is not None and not isinstance(value, str):
+            raise OptionError(f"{name}={value!r}: only one {name} can be asked for, and it is a text")
+
+
 def parameters_of(query: JobQuery) -> dict[str, object]:
     """As the API has them."""
     check_names("a listing", query, JobQuery)
+    check_one_of_each(query, "project", "group")
     parameters: dict[str, object] = dict(query)
     parameters["job"] = some_ids(query.get("job"))
     since = query.get("since")
