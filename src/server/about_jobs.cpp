@@ -136,7 +136,7 @@ constexpr api::Operation kUpdateJob = {
     .body = "JobUpdate",
     .example = R"({"time_limit_seconds": 7200})",
     .takes_match = true,
-    .answers = {{{200, "Job"}}},
+    .answers = {{{200, "Job"}, {204}}},
     .errors = {404, 409, 412, 422},
 };
 
