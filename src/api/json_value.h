@@ -40,7 +40,7 @@ constexpr std::size_t kMaxValues = 1'000'000;
 constexpr std::size_t kMaxMembers = 128;  ///< of one object
 
 /// One JSON document (RFC 8259). Errors: Code::Usage for text that is not JSON, a name twice in one
-/// object, a number no double holds; Code::Exhausted over the limits above.
+/// object, a number no double holds, and for what is over the limits above.
 [[nodiscard]] Result<Value> parse_json(std::string_view json);
 
 }  // namespace gflow::api

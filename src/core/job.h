@@ -21,7 +21,7 @@
 
 namespace gflow {
 
-/// Who a job belongs to, as the kernel told it over the socket.
+/// Who a job belongs to: the account that submitted it, however that was known (core/principal.h).
 struct User {
   std::uint32_t uid = 0;
   std::string name;

@@ -100,7 +100,7 @@ JobSpec spec_of(const attempt::Order& order, const Told& told) {
 }
 
 /// A file of the user's in a directory of the daemon's below that of the attempt. Its content may
-/// be anything; that it is another file, or one that waits, is ruled out (docs/design/0007).
+/// be anything; that it is another file, or one that waits, is ruled out (docs/design/0009).
 Result<std::optional<std::string>> read_given(const std::string& path,
                                               const std::string& directory) {
   if (!path.starts_with(directory + "/") || path.find("/../") != std::string::npos) {

@@ -9,13 +9,13 @@
 
 namespace gflow::server {
 
-/// What happened lately, for those who listen: as much as the store keeps, and what is not kept.
-/// Written on the loop's thread, read on any.
 /// What followed an event is not known any more, or there never was such an event.
 struct EventsGone : Error {
   std::uint64_t after = 0;  ///< the latest event, behind which one may begin
 };
 
+/// What happened lately, for those who listen: as much as the store keeps, and what is not kept.
+/// Written on the loop's thread, read on any.
 class EventJournal {
  public:
   /// What was told at once; rendered by the first who sends it.

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/metrics.h"
-
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -11,6 +9,10 @@
 #include "server/metric_family.h"
 #include "server/views.h"
 
+/// GET /metrics. Names and units follow the rules of Prometheus
+/// (prometheus.io/docs/practices/naming): base units, ratios from 0 to 1, and no series where a
+/// value is not known. There are as many series as GPUs and routes, whatever is queued; those of
+/// jobs and people are only where [metrics] asks for them. docs/metrics.md lists them.
 namespace gflow::server {
 namespace {
 
@@ -184,10 +186,6 @@ Reply written(const MetricFamilies& families, const std::string& accept) {
 }
 
 }  // namespace
-
-std::string metrics_text(const Service& service) {
-  return prometheus_text(metric_families(system_principal(), service));
-}
 
 /// What is known is gathered on the loop and written down away from it.
 void show_metrics(Exchange exchange) {

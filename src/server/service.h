@@ -109,6 +109,5 @@ class Service {
 
 /// The job as it is shown, with its blockers if it is pending.
 [[nodiscard]] api::JobView view_of(const Service& service, const Job& job);
-[[nodiscard]] api::MachineView machine_view(const Service& service);
 
 }  // namespace gflow::server

@@ -242,10 +242,6 @@ api::MachineView machine_view_for(const Principal& caller, const Service& servic
   return view;
 }
 
-api::MachineView machine_view(const Service& service) {
-  return machine_view_for(system_principal(), service);
-}
-
 std::vector<api::DrainView> drain_views(const engine::State& state) {
   std::vector<api::DrainView> views;
   for (const Drain& drain : state.drains()) {
