@@ -31,6 +31,7 @@ enum class Kept {
   DependencyFailedFor,
   SupervisorKilled,
   SupervisorKilledMeanwhile,
+  RunsElsewhere,
   SupervisorStopped,
   SupervisorHeld,
   RanOn,
@@ -95,6 +96,9 @@ inline constexpr auto kKeptSentences = std::to_array<KeptSentence>({
     {Kept::SupervisorKilledMeanwhile,
      tr_later(
          "its supervisor was killed while the daemon was down; how the job ended is not known")},
+    {Kept::RunsElsewhere,
+     tr_later("it runs on under another state directory, of which this one is a copy (supervisor: "
+              "pid {})")},
     {Kept::SupervisorStopped,
      tr_later("its supervisor was stopped again and again, and was killed with it")},
     {Kept::SupervisorHeld,

@@ -94,6 +94,8 @@ void Step::decide_end(const Job& job, Outcome outcome) {
   if (outcome.reason == EndReason::Cancelled && is_stopped_for_overuse(job)) {
     outcome.message = overuse_of(*attempt_of(job));
   }
+  // What runs on under another gflowd is not run beside itself.
+  if (is_kept(outcome.message, Kept::RunsElsewhere)) return end(id, status, outcome);
   if (stopped != nullptr && stopped->reason == EndReason::Preempted && unfinished) {
     return run_again(id, outcome, [](Job& changed) { ++changed.preemptions; });
   }

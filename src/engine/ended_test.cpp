@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/kept_sentence.h"
 #include "engine/step.h"
 #include "engine/world_test.h"
 
@@ -306,6 +307,19 @@ TEST(EndedJobs, RanUntilItWasNoticedThatTheirSupervisorWasKilled) {
   const Job& job = *world.state().find(id);
   ASSERT_EQ(status_of(job), Status::Lost);
   EXPECT_EQ(run_time_of(job, world.now().mono), 10min);
+}
+
+TEST(EndedJobs, AreNotQueuedAgainWhereTheyRunOnUnderAnotherGflowd) {
+  world::World world(Order::Learned);
+  world.act({.kind = world::Act::Kind::Submit, .gpus = 1, .retries = 1});
+  ASSERT_EQ(world.jobs(Status::Running).size(), 1U);
+  const JobId id = world.jobs(Status::Running).front()->id;
+  ASSERT_TRUE(world.state().find(id)->spec.requeue);
+  world.tell(event::AttemptEnded{
+      id,
+      1,
+      Outcome{.reason = EndReason::SupervisorDied, .message = kept<Kept::RunsElsewhere>(4242)}});
+  EXPECT_EQ(status_of(*world.state().find(id)), Status::Lost);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/mount.h>
 
+#include "base/kept_sentence.h"
 #include "runner/attempt_files.h"
 #include "runner/spawn.h"
 #include "runner/test_bench.h"
@@ -157,6 +158,25 @@ TEST_P(Adopt, WhenTheShimWasKilledWhileTheDaemonWasDownToo) {
     EXPECT_EQ(wait_gone().reason, EndReason::SupervisorDied);
   }
   EXPECT_TRUE(has_ended(grandchild));
+}
+
+TEST_P(Adopt, WhatRunsUnderTheDirectoryThisIsACopyOfIsLeftAlone) {
+  Fifo go = fifo("go");
+  launch(script("read x < go; exit 3"));
+  const int pid = wait_started();
+  std::filesystem::copy(path("attempts"), path("copied"), std::filesystem::copy_options::recursive);
+  Options copied = options_;
+  copied.attempts_dir = path("copied");
+  auto other = Runner::open(copied);
+  ASSERT_TRUE(other) << other.error().message;
+  const Adoption adoption = (*other)->adopt(JobId(7), 1, options_.boot_id);
+  ASSERT_TRUE(std::holds_alternative<Over>(adoption));
+  EXPECT_EQ(std::get<Over>(adoption).outcome.message, kept<Kept::RunsElsewhere>(shim_of(pid)));
+  (*other)->forget(JobId(7), 1);
+  EXPECT_FALSE(os::exists(path("copied/7.1")));
+  other->reset();
+  go.say("on");
+  EXPECT_EQ(wait_gone().exit_code, 3);
 }
 
 TEST_P(Adopt, AClaimThatMakesNoSenseIsNotRunAgain) {

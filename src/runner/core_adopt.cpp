@@ -32,6 +32,25 @@ Result<bool> is_shim_of(int pid, const std::string& directory) {
   return status && !is_in_inner_namespace(*status);
 }
 
+/// Whether the shim that claimed an attempt lives. One that ends has let go of its locks before it
+/// is gone.
+Result<bool> lives(const attempt::ShimClaim& claim) {
+  if (claim.pid <= 0) return false;
+  const auto facts = GF_TRY(os::find_process(claim.pid));
+  const bool is_it = facts && facts->start_time == claim.start_time;
+  return is_it && !facts->is_dead() && !facts->exiting;
+}
+
+/// Whether a process holds the lock of any file.
+Result<bool> holds_a_lock(int pid) {
+  const std::string directory = "/proc/" + std::to_string(pid) + "/fdinfo";
+  for (const std::string& name : GF_TRY(os::names_in(directory))) {
+    const auto text = GF_TRY(os::read_if_exists(directory + "/" + name));
+    if (text && text->contains("\nlock:")) return true;
+  }
+  return false;
+}
+
 /// Whether nothing of the attempt runs or ever will. A job that runs and that the store does not
 /// know (an old backup was put back) is left alone, and what it uses is seen as used by a stranger;
 /// so is one of which that is not known.
@@ -115,8 +134,15 @@ Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& 
     if (attempts.contains(key)) expect_first_process(attempts.at(key), first);
     return StillRuns{first};
   }
-  // The shim is no more. It may have written its record since we looked.
+  // It may have written its record since we looked.
   if (const auto record = GF_TRY(files.exit_record())) return Over{outcome_of(*record)};
+  if (GF_TRY(lives(claim))) {
+    if (!GF_TRY(holds_a_lock(claim.pid))) {
+      return fail(Code::WrongState, "its supervisor holds no lock, and has not ended");
+    }
+    // What it locks is another directory, of which this is a copy: the job is not ours to kill.
+    return lost(EndReason::SupervisorDied, kept<Kept::RunsElsewhere>(claim.pid));
+  }
   Watched& watched = watch_known(key, order);
   watched.started = true;
   if (GF_TRY(kill_survivors(watched))) {

@@ -361,3 +361,24 @@ def test_daemon_killed_at_a_system_call(bare, call, when):
     assert {job["status"] for job in ended} <= {"Finished"}, ended
     written = (machine.work / "runs").read_text().split() if jobs else []
     assert len(written) == len(set(written)) == len(jobs)
+
+
+def test_a_copy_of_the_state_directory_leaves_the_jobs_of_the_original_alone(machine):
+    gate = Gate(machine)
+    job = machine.submit("--gpus", "1", "--requeue", *counted(machine, gate.command))
+    gate.reached()
+    pid = machine.running(job)["pid"]
+    machine.down()
+    copy = Machine(machine.devices)
+    try:
+        shutil.copytree(machine.state, copy.state, symlinks=True, ignore=shutil.ignore_patterns("*.sock"))
+        machine.up()
+        copy.up()
+        ended = copy.wait(job)[0]
+        assert ended["status"] == "Lost" and "of which this one is a copy" in str(ended), ended
+        assert alive(pid) and machine.job(job)["status"] == "Running"
+    finally:
+        copy.close()
+    gate.open()
+    assert machine.wait(job)[0]["status"] == "Finished"
+    assert runs(machine) == 1
