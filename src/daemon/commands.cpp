@@ -167,12 +167,18 @@ Result<int> start(const Invocation& typed, const os::Paths& paths, Context& cont
   return say_up(context);
 }
 
+/// Whether the user's own that was killed left its socket.
+bool left_its_socket(const os::Paths& paths) {
+  const auto last = os::read_lock(paths.lock());
+  return os::exists(os::own_socket()) || (last && os::exists(last->socket));
+}
+
 Result<int> up(const Invocation& as_typed, Context& context) {
   const Invocation typed = with_absolute_files(as_typed);
   const Options options = GF_TRY(options_of(typed));
   if (options.system) {
     context.set_socket(options.paths.socket);
-  } else if (context.socket() == os::system_paths().socket && os::exists(os::own_socket())) {
+  } else if (context.socket() == os::system_paths().socket && left_its_socket(options.paths)) {
     context.set_socket(os::own_socket());  // one's own that was killed is started again
   }
   GF_CHECK(let_die(options.paths, context));

@@ -71,9 +71,11 @@ Paths system_paths() {
 std::string own_socket() {
   if (auto socket = environment("GFLOW_SOCKET"); socket && !socket->empty()) return *socket;
   const Paths paths = user_paths();
-  const auto holder = read_lock(paths.lock());
-  const bool named = holder && !holder->socket.empty() && exists(holder->socket);
-  return named ? holder->socket : paths.socket;
+  const auto said = read_lock(paths.lock());
+  const bool is_named = said && !said->socket.empty() && said->socket != paths.socket;
+  // In a copy of a state directory the file names another one's: nobody has the lock there.
+  const bool is_held = is_named && exists(said->socket) && lock_holder(paths.lock());
+  return is_held ? said->socket : paths.socket;
 }
 
 std::string client_socket() {

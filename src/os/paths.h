@@ -32,7 +32,8 @@ struct Paths {
 [[nodiscard]] Paths user_paths();
 /// /etc/gflow, /var/lib/gflow, /run/gflow.
 [[nodiscard]] Paths system_paths();
-/// That of the user's own daemon: $GFLOW_SOCKET, else as its lock says, else the usual one.
+/// That of the user's own daemon: $GFLOW_SOCKET, else as its lock says while it has that, else the
+/// usual one.
 [[nodiscard]] std::string own_socket();
 /// The socket a command talks to: $GFLOW_SOCKET, else the user's own daemon's if that is there,
 /// else the system's if that is there, else the user's. A daemon that was killed left its socket:

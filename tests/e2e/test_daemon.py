@@ -4,6 +4,7 @@
 import contextlib
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -97,6 +98,26 @@ def test_a_daemon_without_its_socket_is_acted_on(bare):
         assert f"gflowd (pid {pid}) is running but does not answer" in bare.run("gflowd", *words).err
     assert bare.ok("gflowd", "down") == "gflowd is down\n"
     assert bare.run("gflowd", "status").out.startswith("Status: Not running\n")
+
+
+def test_a_lock_that_was_copied_leads_to_nobody(bare):
+    """Commands in a copy of a state directory used to act on the gflowd of the original."""
+    bare.up()
+    pid = bare.daemon_pid()
+    copy = Machine(bare.devices)
+    try:
+        copy.state.mkdir(parents=True)
+        shutil.copy(bare.state / "gflowd.lock", copy.state)
+        status = copy.run("gflowd", "status")
+        assert status.code == 4 and status.out.startswith("Status: Not running\n"), status
+        for words in (["gflowd", "down"], ["gflowd", "reload"], ["gqueue"]):
+            assert copy.run(*words).code == 4, words
+        assert copy.up().startswith("gflowd is up")
+        assert copy.daemon_pid() != pid
+        copy.down()
+    finally:
+        copy.close()
+    assert bare.daemon_pid() == pid
 
 
 def test_the_log_is_named(bare):
