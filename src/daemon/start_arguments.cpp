@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "api/account.h"
@@ -103,16 +104,26 @@ std::vector<std::string> add_last_arguments(Invocation& typed, const os::Paths& 
   return added;
 }
 
+namespace {
+
+/// For what is started from here; what is set here goes before.
+void set_if_unset(const std::string& variable, const std::string& value) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): a command has one thread
+  (void)::setenv(variable.c_str(), value.c_str(), 0);
+}
+
+}  // namespace
+
 Result<Invocation> like(const api::DaemonView& running, cli::Context& context) {
   Invocation same;
   const std::string body = GF_TRY(context.daemon().call("GET", "/api/v1/settings"));
   const auto settings = GF_TRY(api::read_settings(body));
   for (const settings::Setting& setting : settings::table()) {
-    const std::string flag(setting.flag);
-    if (flag.empty()) continue;
     const auto now = std::ranges::find(settings, setting.full_name(), &api::SettingView::name);
-    if (now == settings.end() || now->origin != "--" + flag) continue;
-    same.options[flag] = {now->value};
+    if (now == settings.end()) continue;
+    const std::string flag(setting.flag);
+    if (!flag.empty() && now->origin == "--" + flag) same.options[flag] = {now->value};
+    if (now->origin == setting.environment()) set_if_unset(now->origin, now->value);
   }
   const bool is_system = running.mode == "system";
   if (is_system) same.options["system"] = {""};

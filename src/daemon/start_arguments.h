@@ -24,7 +24,7 @@ namespace gflow::daemon {
 [[nodiscard]] std::vector<std::string> add_last_arguments(cli::Invocation& typed,
                                                           const os::Paths& paths);
 /// What makes another daemon like the one that runs: its flags and its configuration file; what
-/// that says may have changed.
+/// that says may have changed. Settings it has of its environment are set in ours, unless they are.
 [[nodiscard]] Result<cli::Invocation> like(const api::DaemonView& running, cli::Context& context);
 
 }  // namespace gflow::daemon

@@ -2,6 +2,7 @@
 """The daemon as a program: where it is found, how it is replaced, what is said when it is silent."""
 
 import contextlib
+import json
 import os
 import select
 import shutil
@@ -157,6 +158,16 @@ def test_a_restart_starts_anew_as_it_was(bare):
     said = bare.ok("gctl", "config", "show", "--origin", "--json")
     assert f"{other}:2" in said
     assert "5 GPUs" in bare.ok("gflowd", "restart", "--devices", "sim:5xH100")
+
+
+def test_a_restart_keeps_what_the_environment_said(bare):
+    bare.ok("gflowd", "up", env={"GFLOW_DAEMON__DEVICES": "sim:3xA100", "GFLOW_LIMITS__MAX_ENDED": "77"})
+    assert "3 GPUs" in bare.ok("gflowd", "restart")
+    settings = {one["name"]: one for one in json.loads(bare.ok("gctl", "config", "show", "--origin", "--json"))["settings"]}
+    assert settings["limits.max_ended"]["value"] == "77"
+    assert settings["limits.max_ended"]["origin"] == "GFLOW_LIMITS__MAX_ENDED"
+    assert "5 GPUs" in bare.ok("gflowd", "restart", env={"GFLOW_DAEMON__DEVICES": "sim:5xA100"})
+    assert "2 GPUs" in bare.ok("gflowd", "restart", "--devices", "sim:2xA100")
 
 
 def test_a_restart_of_one_that_was_killed_starts_it_as_it_was(bare):
