@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/daemon.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 #include "os/lock_holder.h"
 #include "os/unix_socket.h"
 #include "os/user.h"
+#include "runner/attempt_files.h"
 #include "runner/runner.h"
 
 namespace gflow::daemon {
@@ -120,6 +122,18 @@ Result<std::unique_ptr<runner::Runner>> open_runner(const Options& options,
   return runner::Runner::open(wanted);
 }
 
+/// All that can be known of a start, devices apart, while another gflowd still has the lock: what
+/// fails after that has ended is a machine without one.
+Result<void> check_before_replacing(const Options& options, const Config& config) {
+  GF_CHECK(os::helper_program("gflow-shim"));
+  GF_CHECK(os::check_socket_place(options.paths.socket));
+  GF_CHECK(store::Ballast(options.paths.ballast(), config.ballast).check());
+  if (!config.tls_listen.empty()) GF_CHECK(tls_files(config, options.paths));
+  GF_CHECK(os::open_file(options.paths.daemon_log(), O_WRONLY | O_APPEND | O_CREAT));
+  GF_CHECK(store::Store::check_header(options.paths.database()));
+  return runner::AttemptFiles::prepare_to_revoke(options.paths.attempts_dir());
+}
+
 }  // namespace
 
 Daemon::Daemon(std::unique_ptr<Core> core) : core_(std::move(core)) {}
@@ -137,10 +151,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   std::unique_ptr<devices::Source> source;
   if (options.replace) {
     source = GF_TRY(open_devices(config));
-    GF_CHECK(os::helper_program("gflow-shim"));
-    GF_CHECK(os::check_socket_place(options.paths.socket));
-    GF_CHECK(store::Ballast(options.paths.ballast(), config.ballast).check());
-    if (!config.tls_listen.empty()) GF_CHECK(tls_files(config, options.paths));
+    GF_CHECK(check_before_replacing(options, config));
     if (const auto old = os::lock_holder(options.paths.lock())) GF_CHECK(end_holder(*old));
   }
   os::Fd lock = GF_TRY(take_daemon_lock(

@@ -10,9 +10,11 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <string>
 
 #include "base/text.h"
 #include "os/file.h"
+#include "store/connection.h"
 #include "store/query.h"
 
 namespace gflow::store {
@@ -60,25 +62,15 @@ Result<void> back_up(SQLite::Database& database, const std::string& path) {
   return {};
 }
 
-}  // namespace
-
-std::span<const Migration> migrations() { return kMigrations; }
-
-bool is_new(SQLite::Database& database) {
-  return schema_of(database) == 0 && number(database, "SELECT count(*) FROM sqlite_schema") == 0;
+std::unexpected<Error> of_another_program(const std::string& path) {
+  return fail(Code::Failure,
+              fmt::format("'{}' is a database of another program: move it away or set another "
+                          "state directory",
+                          printable(path)));
 }
 
-Result<void> check_identity(SQLite::Database& database,
-                            const std::string& path,
-                            std::span<const Migration> known) {
-  if (is_new(database)) return {};
-  if (number(database, "PRAGMA application_id") != kApplicationId) {
-    return fail(Code::Failure,
-                fmt::format("'{}' is a database of another program: move it away or set another "
-                            "state directory",
-                            printable(path)));
-  }
-  const int schema = schema_of(database);
+/// Errors: Failure for one of a newer gflow, with the way out.
+Result<void> check_schema(int schema, const std::string& path, std::span<const Migration> known) {
   const int newest = known.back().number;
   if (schema <= newest) return {};
   std::string way_out = "install that version again";
@@ -99,6 +91,46 @@ Result<void> check_identity(SQLite::Database& database,
                   schema,
                   newest,
                   way_out));
+}
+
+}  // namespace
+
+std::span<const Migration> migrations() { return kMigrations; }
+
+bool is_new(SQLite::Database& database) {
+  return schema_of(database) == 0 && number(database, "SELECT count(*) FROM sqlite_schema") == 0;
+}
+
+Result<void> check_identity(SQLite::Database& database,
+                            const std::string& path,
+                            std::span<const Migration> known) {
+  if (is_new(database)) return {};
+  if (number(database, "PRAGMA application_id") != kApplicationId) return of_another_program(path);
+  return check_schema(schema_of(database), path, known);
+}
+
+Result<void> check_header(const std::string& path, std::span<const Migration> known) {
+  // "Database File Format" of SQLite: numbers have their highest byte first.
+  constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+  constexpr std::size_t kHeader = 100;
+  constexpr std::size_t kUserVersion = 60;
+  constexpr std::size_t kApplication = 68;
+  const os::Fd file = GF_TRY(os::open_file(path, O_RDONLY));
+  std::string header(kHeader, '\0');
+  const ssize_t got = ::pread(file.get(), header.data(), header.size(), 0);
+  if (got < 0) return os::errno_error("read", path);
+  if (static_cast<std::size_t>(got) < kHeader) return {};  // all of it is in the WAL
+  const auto at = [&header](std::size_t place) {
+    std::uint32_t value = 0;
+    for (const char byte : std::string_view(header).substr(place, sizeof value)) {
+      value = value << 8U | static_cast<unsigned char>(byte);
+    }
+    return value;
+  };
+  if (!header.starts_with(kMagic)) return damaged(path, "it does not begin as a database does");
+  const std::uint32_t application = at(kApplication);
+  if (application != 0 && application != kApplicationId) return of_another_program(path);
+  return check_schema(static_cast<int>(at(kUserVersion)), path, known);
 }
 
 std::string backup_path(const std::string& path, int schema) {

@@ -26,6 +26,10 @@ struct Migration {
                                           const std::string& path,
                                           std::span<const Migration> known);
 
+/// The same of one that another process has open, and damage of its first bytes, as far as these
+/// tell: the schema may be a newer one in its WAL. Nothing of SQLite's is used, nor disturbed.
+[[nodiscard]] Result<void> check_header(const std::string& path, std::span<const Migration> known);
+
 /// Where the copy lies that is made before a database leaves a schema.
 [[nodiscard]] std::string backup_path(const std::string& path, int schema);
 /// Brings the database to the last schema of `known` in one transaction. One that is not new is

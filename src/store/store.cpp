@@ -22,6 +22,7 @@
 #include "store/job_row.h"
 #include "store/lived_row.h"
 #include "store/payload_row.h"
+#include "store/schema.h"
 #include "store/token_rows.h"
 
 namespace gflow::store {
@@ -339,6 +340,10 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, path);
   }
+}
+
+Result<void> Store::check_header(const std::string& path) {
+  return store::check_header(path, migrations());
 }
 
 Result<Loaded> Store::load() {

@@ -105,6 +105,9 @@ class Store {
   /// Errors: Failure (not a store, damaged, newer schema, network file system, in use), Exhausted
   /// (no room to create or upgrade it), each with a way out.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const std::string& path);
+  /// Whether a database that a gflowd has open is none for this program to open after it, as far as
+  /// its first bytes tell. Errors: as open().
+  [[nodiscard]] static Result<void> check_header(const std::string& path);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;

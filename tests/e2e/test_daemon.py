@@ -148,6 +148,32 @@ def test_a_restart_that_cannot_be_leaves_the_old_one(machine):
     assert machine.job(job)["status"] == "Hold"
 
 
+def test_what_would_fail_later_fails_before_the_old_one_is_ended(machine):
+    machine.down()  # what the database begins with is in its file then, and not in its log
+    machine.up()
+    pid = machine.daemon_pid()
+
+    def is_refused(why):
+        ran = machine.run("gflowd", "restart")
+        assert ran.code != 0 and why in ran.err and f"; gflowd (pid {pid}) keeps running unchanged" in ran.err, ran
+        assert machine.daemon_pid() == pid
+
+    for path in (machine.logs / "gpu_resource_manager.log", machine.state / "attempts/revoked"):
+        aside = path.rename(f"{path}.aside")
+        path.mkdir()
+        is_refused(path.name)
+        path.rmdir()
+        aside.rename(path)
+    database = machine.state / "gflow.db"
+    for place, garbage, why in ((0, b"garbage", "is damaged"), (60, b"\0\0\0\x63", "newer gflow (schema 99")):
+        with open(database, "r+b", buffering=0) as file:
+            was = os.pread(file.fileno(), len(garbage), place)
+            os.pwrite(file.fileno(), garbage, place)
+            is_refused(why)
+            os.pwrite(file.fileno(), was, place)
+    assert machine.ok("gflowd", "restart").startswith("gflowd is up")
+
+
 def test_a_restart_starts_anew_as_it_was(bare):
     other = bare.work / "other.toml"
     other.write_text("[scheduler]\nmax_submit = 3\n")
