@@ -38,6 +38,13 @@ Result<std::string> read_to_end(int fd) {
   }
 }
 
+/// Whether nothing is to be read for longer than a person waits in silence.
+bool is_slow(int fd) {
+  constexpr int kSilentMs = 2000;
+  pollfd end{fd, POLLIN, 0};
+  return ::poll(&end, 1, kSilentMs) == 0;
+}
+
 /// Attributes and file actions of posix_spawn, freed together.
 class SpawnPlan {
  public:
@@ -89,7 +96,9 @@ bool has_no_reader(int fd) {
 
 }  // namespace
 
-Result<void> start_in_background(std::vector<std::string> arguments, const std::string& log) {
+Result<void> start_in_background(std::vector<std::string> arguments,
+                                 const std::string& log,
+                                 const std::function<void(int pid)>& say) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return os::errno_error("create a pipe");
   const os::Fd read_end(ends[0]);
@@ -116,6 +125,7 @@ Result<void> start_in_background(std::vector<std::string> arguments, const std::
     return os::errno_error("start gflowd");
   }
   write_end.reset();
+  if (is_slow(read_end.get())) say(pid);
   const std::string said = GF_TRY(read_to_end(read_end.get()));
   if (said == "ready\n") return {};
   if (said.empty()) return std::unexpected(error_of(pid, standard_error, log));

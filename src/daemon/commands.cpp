@@ -160,9 +160,33 @@ Result<int> say_up(Context& context) {
   return 0;
 }
 
+/// Why one that was started does not answer yet.
+void say_why_not_up(int pid, const os::Paths& paths, Context& context) {
+  const std::string log = printable(paths.daemon_log());
+  const auto owner = os::lock_owner(paths.lock());
+  if (!owner || *owner == pid) {
+    return context.note(tr_format("gflowd (pid {}) is starting; waiting. Its log: {}", pid, log));
+  }
+  const std::string name =
+      os::read_file(fmt::format("/proc/{}/comm", *owner)).value_or(std::string());
+  context.note(tr_format("waiting for process {} ({}), which has {} locked; the log is {}",
+                         *owner,
+                         printable(trim(name)),
+                         printable(paths.lock()),
+                         log));
+}
+
+Result<void> start_with(std::vector<std::string> arguments,
+                        const os::Paths& paths,
+                        Context& context) {
+  return start_in_background(std::move(arguments), paths.daemon_log(), [&](int pid) {
+    say_why_not_up(pid, paths, context);
+  });
+}
+
 Result<int> start(const Invocation& typed, const os::Paths& paths, Context& context) {
   GF_CHECK(check_open_files());
-  GF_CHECK(start_in_background(arguments_of(typed), paths.daemon_log()));
+  GF_CHECK(start_with(arguments_of(typed), paths, context));
   (void)aim_at(paths, context);
   return say_up(context);
 }
@@ -210,17 +234,25 @@ Result<int> up(const Invocation& as_typed, Context& context) {
   return 0;
 }
 
+/// One that was told to; it is said who is waited for where that takes a while.
+Result<void> wait_for_end(int pid, Context& context) {
+  if (wait_until_gone(pid, 2s)) return {};
+  context.note(tr_format("waiting for gflowd (pid {}) to end", pid));
+  return wait_until_gone(pid, 30s);
+}
+
 /// By its socket, which administrators may; where nothing is answered there by a signal.
 Result<void> stop_and_wait(const Result<api::DaemonView>& daemon,
                            const std::optional<Target>& target,
                            Context& context) {
   const auto told =
       daemon ? context.daemon().stop_daemon() : Result<void>(std::unexpected(daemon.error()));
-  if (told) return wait_until_gone(daemon->pid, 30s);
+  if (told) return wait_for_end(daemon->pid, context);
   const bool is_silent = told.error().code == Code::Timeout;
   if (!target || (!is_silent && told.error().code != Code::Unreachable)) return told;
   if (is_silent) context.note(tr_format("{}; stopping it by a signal", told.error().message));
-  return end_holder(target->holder);
+  GF_CHECK(tell_to_end(target->holder));
+  return wait_for_end(target->holder.pid, context);
 }
 
 /// Nobody has the lock and nobody answers.
@@ -269,7 +301,7 @@ Result<int> replace(const Invocation& typed, int old, Context& context) {
   const Options options = GF_TRY(options_of(typed));
   std::vector<std::string> arguments = arguments_of(typed);
   arguments.emplace_back("--replace");
-  const auto started = start_in_background(std::move(arguments), options.paths.daemon_log());
+  const auto started = start_with(std::move(arguments), options.paths, context);
   if (!started) {
     const Error& why = started.error();
     const auto holder = os::lock_holder(options.paths.lock());

@@ -53,15 +53,16 @@ Result<os::Fd> take_daemon_lock(const std::string& path, const os::LockHolder& s
   }
   // Over what is there and cut then: a block given back on a full disk is somebody else's at once.
   const std::string holder = os::lock_text(self);
-  GF_CHECK(os::write_all(lock->get(), holder));
+  if (const auto written = os::write_all(lock->get(), holder); !written) {
+    return with_context(written.error(), path);
+  }
   if (::ftruncate(lock->get(), static_cast<off_t>(holder.size())) != 0) {
     return os::errno_error("write", path);
   }
   return lock;
 }
 
-Result<void> end_holder(const os::LockHolder& holder) {
-  constexpr std::chrono::seconds kMost{30};
+Result<void> tell_to_end(const os::LockHolder& holder) {
   GF_CHECK(check_not_stopped(holder));
   const os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, holder.pid, 0)));
   if (!process.valid() && errno == ESRCH) return {};
@@ -69,6 +70,12 @@ Result<void> end_holder(const os::LockHolder& holder) {
   if (::syscall(SYS_pidfd_send_signal, process.get(), SIGTERM, nullptr, 0) != 0 && errno != ESRCH) {
     return os::errno_error(tr_format("stop gflowd (pid {})", holder.pid));
   }
+  return {};
+}
+
+Result<void> end_holder(const os::LockHolder& holder) {
+  constexpr std::chrono::seconds kMost{30};
+  GF_CHECK(tell_to_end(holder));
   return wait_until_gone(holder.pid, kMost);
 }
 

@@ -22,6 +22,8 @@ namespace gflow::daemon {
 /// Errors: Timeout saying so if the process is stopped: it answers nothing and hears no SIGTERM.
 /// One under a debugger is stopped at each look of that, and may answer all the same.
 [[nodiscard]] Result<void> check_not_stopped(const os::LockHolder& holder);
+/// By a signal. Errors: Timeout for one that is stopped.
+[[nodiscard]] Result<void> tell_to_end(const os::LockHolder& holder);
 /// Tells that gflowd to end and waits until it has; jobs keep running. Errors: Timeout after 30 s,
 /// and at once for one that is stopped.
 [[nodiscard]] Result<void> end_holder(const os::LockHolder& holder);

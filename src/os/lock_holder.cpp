@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -32,6 +33,19 @@ bool holds(int pid, const std::string& path) {
     if (text && text->contains("FLOCK") && text->contains(inode)) return true;
   }
   return false;
+}
+
+/// The one that a line of /proc/locks names, if it is about a lock that is held on this file:
+/// "1: FLOCK  ADVISORY  WRITE 812 fe:01:262145 0 EOF". "1: -> FLOCK" is one that is waited for.
+std::optional<int> owner_in(std::string_view line, ino_t inode) {
+  std::vector<std::string_view> words = split(line, ' ');
+  std::erase(words, "");
+  constexpr std::size_t kOwner = 4;
+  constexpr std::size_t kFile = 5;
+  if (words.size() <= kFile || words[1] != "FLOCK") return std::nullopt;
+  if (!words[kFile].ends_with(fmt::format(":{}", inode))) return std::nullopt;
+  const auto pid = parse_number(words[kOwner]);
+  return pid && *pid > 0 ? std::optional(static_cast<int>(*pid)) : std::nullopt;
 }
 
 std::string state_text(int pid, char state) {
@@ -79,6 +93,17 @@ std::optional<LockHolder> read_lock(const std::string& path) {
 std::optional<LockHolder> lock_holder(const std::string& path) {
   auto holder = read_lock(path);
   return holder && holds(holder->pid, path) ? holder : std::nullopt;
+}
+
+std::optional<int> lock_owner(const std::string& path) {
+  struct stat file{};
+  if (::stat(path.c_str(), &file) != 0) return std::nullopt;
+  const auto locks = read_file("/proc/locks");
+  if (!locks) return std::nullopt;
+  for (const std::string_view line : split(*locks, '\n')) {
+    if (const auto owner = owner_in(line, file.st_ino)) return owner;
+  }
+  return std::nullopt;
 }
 
 char process_state(int pid) {

@@ -21,6 +21,9 @@ struct LockHolder {
 [[nodiscard]] std::optional<LockHolder> read_lock(const std::string& path);
 /// The same if that process holds the lock; empty, too, where the kernel does not tell us of it.
 [[nodiscard]] std::optional<LockHolder> lock_holder(const std::string& path);
+/// The process that has it locked, whichever program it is; empty where the kernel does not tell
+/// us.
+[[nodiscard]] std::optional<int> lock_owner(const std::string& path);
 
 /// 'R', 'S', 'D', 'T', ... of /proc/PID/stat; '?' if that cannot be read.
 [[nodiscard]] char process_state(int pid);

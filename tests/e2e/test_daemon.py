@@ -2,6 +2,7 @@
 """The daemon as a program: where it is found, how it is replaced, what is said when it is silent."""
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -206,11 +207,25 @@ def test_a_restart_of_one_that_was_killed_starts_it_as_it_was(bare):
                              ([], 5, f"{said}sim:5xH100\n")):
         bare.kill_daemon()
         ran = bare.run("gflowd", "restart", *words)
-        assert (ran.code, ran.err) == (0, err), ran
+        assert ran.code == 0 and ran.err.startswith(err), ran
         assert f"{gpus} GPUs" in ran.out
         assert f"{bare.work}/other.toml:2" in bare.ok("gctl", "config", "show", "--origin", "--json")
     bare.down()
     assert "5 GPUs" in bare.ok("gflowd", "restart")
+
+
+def test_a_start_that_waits_says_for_what(bare):
+    bare.up()
+    bare.down()
+    with open(bare.state / "gflowd.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = start(bare, "gflowd", "up", "--devices", bare.devices,
+                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        said = waiting.stderr.readline()
+        assert said.startswith(f"gflowd up: note: waiting for process {os.getpid()} ("), said
+        assert f"which has {bare.state}/gflowd.lock locked; the log is {bare.logs}/" in said
+    out, err = waiting.communicate(timeout=PATIENCE)
+    assert out.startswith("gflowd is up") and err == "" and waiting.returncode == 0, (out, err)
 
 
 def test_all_who_start_it_at_once_have_it(bare):
