@@ -197,6 +197,36 @@ bool left_its_socket(const os::Paths& paths) {
   return os::exists(os::own_socket()) || (last && os::exists(last->socket));
 }
 
+/// What 'up' is told where one runs: it may be everyone's, where one's own was meant.
+Result<int> already_up(const api::DaemonView& running, const Invocation& typed, Context& context) {
+  const bool is_everyones = running.mode == "system" && !typed.has("system");
+  const std::string devices = typed.get("devices");
+  if (devices.empty() || devices == running.devices) {
+    context.out << (is_everyones
+                        ? tr_format("the gflowd of this machine is already running (pid {}), for "
+                                    "all its users\n",
+                                    running.pid)
+                        : tr_format("gflowd is already running (pid {})\n", running.pid));
+    return 0;
+  }
+  if (is_everyones) {
+    return fail(Code::WrongState,
+                tr_format("the gflowd of this machine is already running (pid {}), for all its "
+                          "users, with devices '{}'; as root 'gflowd restart --system --devices "
+                          "{}' changes them for all, and jobs keep running",
+                          running.pid,
+                          printable(running.devices),
+                          printable(devices)));
+  }
+  return fail(Code::WrongState,
+              tr_format("gflowd is already running (pid {}) with devices '{}'; 'gflowd restart {}"
+                        "--devices {}' changes them, and jobs keep running",
+                        running.pid,
+                        printable(running.devices),
+                        typed.has("system") ? "--system " : "",
+                        printable(devices)));
+}
+
 Result<int> up(const Invocation& as_typed, Context& context) {
   const Invocation typed = with_absolute_files(as_typed);
   const Options options = GF_TRY(options_of(typed));
@@ -217,21 +247,7 @@ Result<int> up(const Invocation& as_typed, Context& context) {
     if (target) running = GF_TRY(find_running(target, context));
     if (!running) return started;
   }
-  if (typed.has("devices") && typed.get("devices") != running->devices) {
-    return fail(Code::WrongState,
-                tr_format("gflowd is already running (pid {}) with devices '{}'; 'gflowd restart "
-                          "--devices {}' changes them, and jobs keep running",
-                          running->pid,
-                          printable(running->devices),
-                          printable(typed.get("devices"))));
-  }
-  const bool is_everyones = running->mode == "system" && !options.system;
-  context.out << (is_everyones
-                      ? tr_format("the gflowd of this machine is already running (pid {}), for "
-                                  "all its users\n",
-                                  running->pid)
-                      : tr_format("gflowd is already running (pid {})\n", running->pid));
-  return 0;
+  return already_up(*running, typed, context);
 }
 
 /// One that was told to; it is said who is waited for where that takes a while.

@@ -112,6 +112,8 @@ gflowd down
 gflowd up --system --devices sim:2xH100 >/dev/null
 gflowd up | sed 's/[0-9][0-9]*/PID/'
 gflowd up --system | sed 's/[0-9][0-9]*/PID/'
+gflowd up --devices sim:1xT4 2>&1 | sed 's/pid [0-9]*/pid PID/'
+gflowd up --system --devices sim:1xT4 2>&1 | sed 's/pid [0-9]*/pid PID/'
 """
 
 
@@ -169,4 +171,8 @@ def test_the_one_for_all_is_named_by_an_option():
         "Mode: system\nMode: user\nconfiguration reloaded\ngflowd is down\nMode: user\ngflowd is down\n"
         "the gflowd of this machine is already running (pid PID), for all its users\n"
         "gflowd is already running (pid PID)\n"
+        "gflowd up: the gflowd of this machine is already running (pid PID), for all its users, with devices 'sim:2xH100'; "
+        "as root 'gflowd restart --system --devices sim:1xT4' changes them for all, and jobs keep running\n"
+        "gflowd up: gflowd is already running (pid PID) with devices 'sim:2xH100'; "
+        "'gflowd restart --system --devices sim:1xT4' changes them, and jobs keep running\n"
     ), ran
