@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from http_client import ask
+from terminal import on_terminal
 
 KEYS = ("id", "state", "time", "name", "gpus", "priority")
 JOBS = 40
@@ -114,6 +115,29 @@ def test_what_is_printed_page_by_page_is_the_whole_listing(bare):
     assert bare.ok("gqueue", "-f", "{jobid} {name}").splitlines() == [" ".join(name) for name in names]
     ran = bare.run("gqueue", "-s", "Running", "-o", "csv", "-f", "JOBID,NAME")
     assert ran.code == 0 and ran.out == "JOBID,NAME\n" and "No jobs" not in ran.out, ran
+
+
+def test_jobs_that_are_named_and_not_there_are_named(machine):
+    machine.submit("--hold", "true")
+    for jobs, missing, listed in (("99", "is no job 99", []), ("98,99", "are no jobs 98-99", []), ("99,1,97", "are no jobs 97,99", ["1"])):
+        ran = machine.run("gqueue", "-j", jobs, "-f", "JOBID", "--noheader")
+        assert (ran.code, ran.out.split(), ran.err) == (3, listed, f"gqueue: there {missing}\n"), ran
+    assert machine.ok("gqueue", "-j", "1,99", "-s", "Running", "-f", "JOBID", "--noheader") == ""
+    machine.ok("gcancel", "--me")
+
+
+def test_an_empty_list_says_what_more_there_is(machine):
+    hints = {option: on_terminal(machine, "gqueue", *option)[0].screen.text() for option in ((), ("-a",), ("-c",))}
+    assert "'gqueue -a' also lists ended jobs" in hints[()]
+    for option in (("-a",), ("-c",)):
+        assert "No jobs." in hints[option] and "gqueue -a" not in hints[option], hints
+
+
+def test_an_option_that_would_do_nothing_is_refused(machine):
+    ran = machine.run("gqueue", "--interval", "abc")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "gqueue: --interval is for --watch"), ran
+    ran = machine.run("gcancel", "--all")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "gcancel: --all is not an option; 'gcancel --me' cancels all of your jobs"), ran
 
 
 # ru_maxrss begins with what the process had before exec: a child of this large one would tell of this one, so that a

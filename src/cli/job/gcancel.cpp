@@ -209,11 +209,11 @@ Result<int> send_signal(Context& context, const std::vector<JobId>& jobs, int si
 }
 
 Result<int> run_cancel(const Invocation& invocation, Context& context) {
-  if (invocation.words.empty() && !has_filter(invocation)) {
-    return fail(Code::Usage, tr("no job given; write an id such as 42, or a filter such as --me"));
-  }
   if (std::ranges::find(invocation.words, "all") != invocation.words.end()) {
     return fail(Code::Usage, tr("'all' is not a job id; 'gcancel --me' cancels all of your jobs"));
+  }
+  if (invocation.words.empty() && !has_filter(invocation)) {
+    return fail(Code::Usage, tr("no job given; write an id such as 42, or a filter such as --me"));
   }
   int signal = 0;
   if (invocation.has("signal")) signal = GF_TRY(parse_signal(invocation.get("signal")));
@@ -285,6 +285,8 @@ Command gcancel_command() {
               {.name = "group",
                .value = "NAME",
                .help = tr("Only jobs of this group, that is, of one array or sweep.")},
+              {.name = "all",
+               .refused = tr("is not an option; 'gcancel --me' cancels all of your jobs")},
           },
       .words =
           {.name = "JOB...",

@@ -2,10 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <ostream>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -173,6 +177,9 @@ bool is_for_screen(const Invocation& invocation, const Context& context) {
          !invocation.has("output") && !invocation.has("format");
 }
 
+/// Options with which jobs are listed that have ended, too, or such states as are named.
+constexpr std::array kOfAnyState = {"all", "completed", "jobs", "states"};
+
 Result<Listing> listing_of(const Invocation& invocation, const Context& context) {
   Listing listing;
   listing.format = format_of(invocation);
@@ -188,6 +195,8 @@ Result<Listing> listing_of(const Invocation& invocation, const Context& context)
   if (invocation.has("tree")) listing.layout = Layout::Tree;
   if (invocation.has("by-state")) listing.layout = Layout::Grouped;
   if (invocation.has("noheader")) listing.header = Header::Hidden;
+  listing.with_ended =
+      std::ranges::any_of(kOfAnyState, [&](const char* option) { return invocation.has(option); });
   listing.sorted = invocation.has("sort");
   // Who names jobs, or counts them, wants to see each.
   listing.folded = !invocation.has("jobs") && !invocation.has("limit") && !listing.sorted;
@@ -237,7 +246,10 @@ Result<int> run_watch(const Invocation& invocation,
 /// What a person may want to do next.
 void hint_at_next(Context& context, const Listing& listing, const ListedJobs& listed) {
   const std::vector<api::JobView>& jobs = listed.page.jobs;
-  if (jobs.empty()) return context.hint(tr("No jobs. 'gqueue -a' also lists ended jobs."));
+  if (jobs.empty()) {
+    return context.hint(listing.with_ended ? tr("No jobs.")
+                                           : tr("No jobs. 'gqueue -a' also lists ended jobs."));
+  }
   if (!is_screen(listing)) return;
   const auto waits = [](const api::JobView& job) { return job.status == Status::Queued; };
   const auto is_listed = [&](const api::QueuedJob& one) {
@@ -304,7 +316,25 @@ Result<int> print_table(Context& context,
   return 0;
 }
 
+/// Which of the jobs that were named are not there, where nothing else says which are shown.
+std::vector<std::uint64_t> missing_from(const api::JobPage& page, const JobQuery& query) {
+  const bool only_named = query.statuses.empty() && query.users.empty() && query.names.empty() &&
+                          query.project.empty() && query.group.empty() && !query.submitted_since;
+  std::vector<std::uint64_t> missing;
+  if (!only_named) return missing;
+  std::set<JobId> found;
+  for (const api::JobView& job : page.jobs) found.insert(job.id);
+  for (const JobId id : query.jobs) {
+    if (found.insert(id).second) missing.push_back(id.value);
+  }
+  std::ranges::sort(missing);
+  return missing;
+}
+
 Result<int> run_gqueue(const Invocation& invocation, Context& context) {
+  if (invocation.has("interval") && !invocation.has("watch")) {
+    return fail(Code::Usage, tr("--interval is for --watch"));
+  }
   const Listing listing = GF_TRY(listing_of(invocation, context));
   if (!is_screen(listing)) context.is_for_programs();
   const long limit = GF_TRY(limit_of(invocation));
@@ -323,16 +353,17 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
     if (is_plain_table(listing)) return print_table(context, listing, query, limit);
   }
   const ListedJobs listed = GF_TRY(fetch(context.daemon()));
-  for (const JobId id : query.jobs) {
-    if (std::ranges::none_of(listed.page.jobs,
-                             [&](const api::JobView& job) { return job.id == id; }) &&
-        query.jobs.size() == 1 && limit == 0 && query.statuses.empty()) {
-      return fail(Code::NotFound, tr_format("there is no job {}", id.value));
-    }
+  const auto missing = limit == 0 ? missing_from(listed.page, query) : std::vector<std::uint64_t>{};
+  if (missing.empty() || !listed.page.jobs.empty()) {
+    show_page(context, listing, listed);
+    hint_at_next(context, listing, listed);
   }
-  show_page(context, listing, listed);
-  hint_at_next(context, listing, listed);
-  return 0;
+  if (missing.empty()) return 0;
+  return fail(Code::NotFound,
+              missing.size() == 1
+                  ? tr_format("there is no job {}", missing.front())
+                  : tr_format("there are no jobs {}",
+                              ranges_text(std::span<const std::uint64_t>(missing))));
 }
 
 std::vector<Example> state_legend() {

@@ -22,6 +22,7 @@ struct Listing {
   Layout layout = Layout::Flat;
   Format format = Format::Table;
   Header header = Header::Shown;
+  bool with_ended = false;  ///< ended jobs are asked for, or a state by name
   /// On a screen, where no fields stand for the columns of screen.h:
   bool sorted = false;  ///< in the order of the page, not that of a screen
   bool folded = true;   ///< tasks of an array that wait are one row
