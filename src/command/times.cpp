@@ -51,12 +51,17 @@ std::string local_text(const std::optional<WallTime>& time) {
   return time ? local_text(*time) : "-";
 }
 
-std::string moment_text(WallTime time, WallTime now, const Zone& zone) {
+std::string day_and_time(WallTime time, WallTime now, const Zone& zone) {
   const Calendar at = calendar(time, zone.offset(time));
   const Calendar today = calendar(now, zone.offset(now));
   const bool same_day = at.year == today.year && at.month == today.month && at.day == today.day;
-  std::string text = same_day ? "" : fmt::format("{:04}-{:02}-{:02} ", at.year, at.month, at.day);
-  text += fmt::format("{:02}:{:02}", at.hour, at.minute);
+  const std::string day =
+      same_day ? "" : fmt::format("{:04}-{:02}-{:02} ", at.year, at.month, at.day);
+  return day + fmt::format("{:02}:{:02}", at.hour, at.minute);
+}
+
+std::string moment_text(WallTime time, WallTime now, const Zone& zone) {
+  const std::string text = day_and_time(time, now, zone);
   const auto away = std::chrono::floor<std::chrono::seconds>(time - now);
   if (away.count() > 0) return tr_format("{} (in {})", text, duration_text(away));
   if (away.count() < 0) return tr_format("{} ({} ago)", text, duration_text(-away));

@@ -15,7 +15,9 @@ namespace gflow::cli {
 [[nodiscard]] std::string local_text(WallTime time);
 [[nodiscard]] std::string local_text(const std::optional<WallTime>& time);  ///< "-" if empty
 
-/// "18:10 (in 4h5m)", with the date before it if that is another day.
+/// "18:10", with the date before it if that is another day.
+[[nodiscard]] std::string day_and_time(WallTime time, WallTime now, const Zone& zone);
+/// The same with how far away it is: "18:10 (in 4h5m)".
 [[nodiscard]] std::string moment_text(WallTime time, WallTime now, const Zone& zone);
 
 /// For columns: "14:32", on another day of this week "Tue 14:32", else "2027-01-03".

@@ -39,6 +39,12 @@ std::string why(const api::JobView& job, const api::Asker& asker = {}) {
   return why_text(explanation, {kNoon, seconds(0)});
 }
 
+TEST(Why, ATimeOfSubmissionThatIsToComeIsNotSaidToBeAhead) {
+  api::JobView job = pending();
+  job.submitted = kNoon + hours(2);
+  EXPECT_TRUE(why(job).starts_with("Job 42 (ddp) has been waiting since 14:00.\n")) << why(job);
+}
+
 TEST(Why, NamesEveryBlockerHolderAndWayOut) {
   api::JobView job = pending();
   job.blockers = {

@@ -19,6 +19,11 @@ std::string moment(WallTime time, const Clocks& clocks) {
   return moment_text(time, clocks.now, clocks.zone);
 }
 
+/// Of what has happened: the clock may have been set back since, and is not said to be ahead of it.
+std::string past_moment(WallTime time, const Clocks& clocks) {
+  return time > clocks.now ? day_and_time(time, clocks.now, clocks.zone) : moment(time, clocks);
+}
+
 std::string holder_line(const blocker::Holder& holder,
                         const Clocks& clocks,
                         const JobNames& names) {
@@ -150,7 +155,7 @@ std::string why_text(const api::Explanation& explanation,
   }
   if (!is_pending(job.status)) return instead(job, names);
   std::string out = tr_format(
-      "{} has been waiting since {}.\n", title(job, names), moment(job.submitted, clocks));
+      "{} has been waiting since {}.\n", title(job, names), past_moment(job.submitted, clocks));
   if (!job.blockers.empty()) out += blocked_by_text(job.blockers, clocks, names);
   if (explanation.told) {
     out += tr_format("\nThe scheduler of the cluster says: {}\n", printable(*explanation.told));
