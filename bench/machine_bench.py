@@ -5,7 +5,7 @@
 machine_bench.py [--install] [--row E1]... [--jobs N] [--only QUEUE]...
 
 The floor is what the machine itself needs, measured here: a process started and waited for, 512 bytes written and synced,
-the directory and files of an attempt, a control group joined; what a row's floor is made of is in FLOORS. gflow is measured
+the directory and files of an attempt, a control group joined; what a row's floor is made of is in ROWS. gflow is measured
 with everything on and without control groups, then its peers (bench/peers): those that are installed, the row of another
 says why it is not there; `--install` installs what can be had. Everything that runs is private to a directory that is removed.
 Times are wall time from before a client is started until the job's own first byte arrives. On a busy machine `chrt -r 1` in

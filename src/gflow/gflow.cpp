@@ -94,7 +94,8 @@ Command gflow_command() {
       .usage = {"COMMAND [options]"},
       .description =
           tr("gflow queues jobs and allocates each the GPUs it requests. 'gflowd up' starts the "
-             "daemon. The commands below are also programs of their own: 'gflow queue' is gqueue."),
+             "daemon. Most of the commands below are also programs of their own: 'gflow queue' is "
+             "gqueue."),
       .common = Common::Basic,
       .examples = {{"gflowd up", tr("start the daemon")},
                    {"gbatch --gpus 1 python train.py", tr("submit a job")},

@@ -22,7 +22,7 @@ namespace gflow::cli {
 
 namespace {
 
-/// "Waiting for job 5: queued (Resources)", "Waiting for 3 of 20 jobs".
+/// "Waiting for job 5: Queued (Resources)", "Waiting for 3 of 20 jobs".
 std::string waits_for_text(const std::vector<api::JobView>& left, std::size_t jobs) {
   if (jobs > 1) return tr_format("Waiting for {} of {} jobs", left.size(), jobs);
   const api::JobView& job = left.front();

@@ -252,7 +252,7 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
 }
 
 Result<void> check_body_size(const api::SubmitRequest& request) {
-  constexpr std::size_t kMax = 16U << 20;  // what the server takes: server/http_server.h
+  constexpr std::size_t kMax = 16U << 20;  // what the server takes: server/admission.h
   const std::size_t size = api::write(request).size();
   if (size <= kMax) return {};
   return fail(Code::Exhausted,
