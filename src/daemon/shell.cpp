@@ -39,6 +39,8 @@ struct Shell::Plan {
     Answer answer;
     Result<std::vector<JobId>> jobs;
     bool makes_room = false;  ///< what was asked for may end the want of room it waits for
+    /// What a refusal is said in that comes after it was decided.
+    const MessageCatalogue* messages = messages_in_use();
   };
   std::vector<Reply> replies;
   Ticked ticked;
@@ -150,9 +152,10 @@ void Shell::withdraw_largest(Plan& plan, Now now) {
   });
   const Memory size{static_cast<std::int64_t>(unwritten.bytes)};
   for (const std::size_t reply : unwritten.replies) {
+    const MessagesOfThread language(plan.replies[reply].messages);
     plan.replies[reply].jobs = fail(
         Code::Exhausted,
-        fmt::format(
+        tr_format(
             "this submission of {} does not fit: {}", memory_text(size), disk_text(others_jobs_)));
   }
   drop_from(plan, unwritten.jobs);
@@ -185,10 +188,11 @@ Shell::Ticked Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
       plan->replies, [](const Plan::Reply& reply) { return reply.jobs && reply.makes_room; });
   for (Plan::Reply& reply : now_answered) {
     if (reply.jobs) {
+      const MessagesOfThread language(reply.messages);
       reply.jobs = fail(Code::Exhausted,
-                        "this change is not written yet and is lost if gflowd ends before; it is "
-                        "tried again every second: " +
-                            disk_text(others_jobs_));
+                        tr_format("this change is not written yet and is lost if gflowd ends "
+                                  "before; it is tried again every second: {}",
+                                  disk_text(others_jobs_)));
     }
     reply.answer(std::move(reply.jobs));
   }

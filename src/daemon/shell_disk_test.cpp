@@ -12,6 +12,8 @@
 #include <optional>
 #include <string>
 
+#include "base/catalogue_for_tests.h"
+#include "base/message_catalogue.h"
 #include "core/machine_for_tests.h"
 #include "daemon/shell.h"
 #include "os/file.h"
@@ -313,14 +315,24 @@ TEST(ShellOnASmallDisk, AChangeThatCannotBeWrittenYetIsNotWaitedFor) {
   engine::event::Update urgent{held, system_principal(), {}};
   urgent.changes.set(&JobSpec::priority, 9);
   urgent.changes.set(&JobSpec::name, std::string(128, 'x'));
-  // More than a step of what was set aside.
-  daemon.post("update", std::move(urgent));
+  const std::string bytes =
+      catalogue_bytes({{"", "\nLanguage: de\n"},
+                       {"this change is not written yet and is lost if gflowd ends before; it is "
+                        "tried again every second: {}",
+                        "noch nicht geschrieben: {}"}});
+  const auto german = MessageCatalogue::read(bytes);
+  ASSERT_TRUE(german);
+  {
+    // More than a step of what was set aside.
+    const MessagesOfThread language(&*german);
+    daemon.post("update", std::move(urgent));
+  }
   daemon.tick();
   ASSERT_TRUE(daemon.shell().disk_is_full());
   ASSERT_TRUE(daemon.answers.contains("update"));
   EXPECT_EQ(daemon.answers.at("update").error().code, Code::Exhausted);
-  EXPECT_NE(daemon.said("update").find("not written yet"), std::string::npos)
-      << daemon.said("update");
+  EXPECT_NE(daemon.said("update").find("noch nicht geschrieben: the disk"), std::string::npos)
+      << daemon.said("update") << ": in the language of who asked";
 
   ASSERT_TRUE(std::filesystem::remove(disk.file("filler")));
   daemon.tick();
