@@ -83,7 +83,7 @@ std::vector<Field> request_fields() {
        [](const JobView& j) { return plain(gpu_request_text(j.spec.request)); },
        {"spec.request"}},
       {"MODE",
-       {},
+       {"GPU_MODE"},
        tr("GPU mode: whole, fraction or time_slice"),
        0,
        [](const JobView& j) { return gpu_mode(j); },
