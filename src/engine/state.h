@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/blocker.h"
+#include "core/defrag_plan.h"
 #include "core/job.h"
 #include "core/job_query.h"
 #include "core/machine.h"
@@ -217,6 +218,9 @@ class State {
   /// are considered. Their starts are estimated for who asks, as forecast.h tells, and decide
   /// nothing.
   [[nodiscard]] std::vector<Expected> forecast(std::size_t most, Now now) const;
+  /// For the same jobs, in the same order: which moves of running ones would start each, as
+  /// defrag.h tells. Decides nothing.
+  [[nodiscard]] std::vector<DefragPlan> defrag(std::size_t most, Now now) const;
   /// All that wait, each counted once: under its hold, begin time, pause, dependencies or group if
   /// any of these keeps it from the queue, else under a limit of its user, else under what the
   /// nodes lack for it or those ahead of it. Costs what there are requests of, not jobs.
