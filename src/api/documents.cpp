@@ -7,6 +7,7 @@ void describe_documents(Schemas& schemas) {
   for (const auto describe : {describe_jobs,
                               describe_explanation,
                               describe_queue,
+                              describe_defrag,
                               describe_submissions,
                               describe_requests,
                               describe_machine,

@@ -12,6 +12,7 @@ class Schemas;
 void describe_jobs(Schemas& schemas);
 void describe_explanation(Schemas& schemas);
 void describe_queue(Schemas& schemas);
+void describe_defrag(Schemas& schemas);
 void describe_submissions(Schemas& schemas);
 void describe_requests(Schemas& schemas);
 void describe_machine(Schemas& schemas);

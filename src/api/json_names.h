@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "core/blocker.h"
+#include "core/defrag_plan.h"
 #include "core/gpu_limits.h"
 #include "core/job.h"
 #include "core/machine.h"
@@ -39,6 +40,10 @@ namespace gflow::api {
 
 [[nodiscard]] constexpr std::string_view json_name(BlockerKind kind) {
   return blocker_kind_name(kind);
+}
+
+[[nodiscard]] constexpr std::string_view json_name(DefragOutcome outcome) {
+  return defrag_outcome_name(outcome);
 }
 
 [[nodiscard]] constexpr std::string_view json_name(DeviceBar bar) { return device_bar_name(bar); }
@@ -81,6 +86,8 @@ inline constexpr std::array<BlockerKind, kBlockerKinds.size()> kValues<BlockerKi
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<BlockerKind>(i);
   return all;
 }();
+template <>
+inline constexpr auto kValues<DefragOutcome> = kDefragOutcomes;
 template <>
 inline constexpr auto kValues<DeviceBar> = named<DeviceBar>();
 template <>

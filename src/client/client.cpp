@@ -219,6 +219,11 @@ Result<api::QueueView> Client::queue(std::size_t most) {
   return api::read_queue(GF_TRY(core_->call({"GET", target, {}, {}})));
 }
 
+Result<api::DefragView> Client::defrag(std::size_t most) {
+  const std::string target = fmt::format("/api/v1/defrag?limit={}", most);
+  return api::read_defrag(GF_TRY(core_->call({"GET", target, {}, {}})));
+}
+
 Result<JobId> Client::newest(std::uint64_t back) {
   const std::string target = fmt::format("/api/v1/jobs/newest?back={}", back);
   const std::string body = GF_TRY(core_->call({"GET", target, {}, {}}));

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/defrag.h"
 #include "api/explanation.h"
 #include "api/json.h"
 #include "api/placement_view.h"
@@ -84,6 +85,8 @@ class Client {
   [[nodiscard]] Result<api::Explanation> explain(JobId id);
   /// GET /api/v1/queue: the first jobs of the queue, in its order, and when they should start.
   [[nodiscard]] Result<api::QueueView> queue(std::size_t most);
+  /// GET /api/v1/defrag: for the same jobs, which moves of running ones would start them.
+  [[nodiscard]] Result<api::DefragView> defrag(std::size_t most);
   /// "@" or "@~N" of the caller: GET /api/v1/jobs/newest?back=N.
   [[nodiscard]] Result<JobId> newest(std::uint64_t back);
   /// What the job wrote from that byte on, and with `follow` what it writes until it has ended,

@@ -191,6 +191,18 @@ constexpr api::Operation kShowQueue = {
     .answers = {{{200, "Queue"}}},
 };
 
+constexpr api::Operation kShowDefrag = {
+    .id = "show_defrag",
+    .tag = "jobs",
+    .summary = tr_later("Which moves of running jobs would start those that wait"),
+    .description = tr_later(
+        "For the first jobs of the queue, in its order: the cheapest moves after which there is "
+        "room, or why no move helps. Each begins where those before it end. A job that moves is "
+        "one that may be stopped and queued again; it loses what it has run. Nothing is changed."),
+    .is_shared = true,
+    .answers = {{{200, "Defrag"}}},
+};
+
 constexpr api::Operation kShowNewestJob = shows_one({
     .id = "show_newest_job",
     .tag = "jobs",
@@ -257,6 +269,19 @@ template <>
 QueryTable<server::QueueQuery> query_table<server::QueueQuery>() {
   using Query = server::QueueQuery;
   static constexpr Range kJobs = {1, static_cast<std::int64_t>(kMaxForecast)};
+  static constexpr auto kRows = std::to_array<QueryRow<Query>>({
+      parameter<&Query::most>({.name = "limit",
+                               .help = tr_later("jobs from the head of the queue"),
+                               .range = kJobs,
+                               .example = "20"}),
+  });
+  return {kRows};
+}
+
+template <>
+QueryTable<server::DefragQuery> query_table<server::DefragQuery>() {
+  using Query = server::DefragQuery;
+  static constexpr Range kJobs = {1, static_cast<std::int64_t>(kMaxDefrag)};
   static constexpr auto kRows = std::to_array<QueryRow<Query>>({
       parameter<&Query::most>({.name = "limit",
                                .help = tr_later("jobs from the head of the queue"),

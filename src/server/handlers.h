@@ -35,6 +35,8 @@ void show_newest_job(Exchange exchange, NewestQuery query);
 void explain_job(Exchange exchange);
 // queue.cpp
 void show_queue(Exchange exchange, QueueQuery query);
+// defrag.cpp
+void show_defrag(Exchange exchange, DefragQuery query);
 // job_log.cpp
 void show_job_log(Exchange exchange, LogQuery query);
 // machine.cpp

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/account.h"
+#include "api/defrag.h"
 #include "api/event.h"
 #include "api/explanation.h"
 #include "api/queue.h"
@@ -115,6 +116,37 @@ TEST(OthersJobs, AreInTheQueueOnlyForWhoKnowsOfThem) {
   EXPECT_EQ(queued(OthersJobs::All), (std::vector{queue.waits, queue.own}));
   EXPECT_EQ(queued(OthersJobs::Usage), (std::vector{queue.waits, queue.own}));
   EXPECT_EQ(queued(OthersJobs::None), std::vector{queue.own});
+}
+
+/// Both of alice's jobs have half a GPU, and bob waits for a whole one.
+TEST(OthersJobs, AreCountedWhereTheyWouldMove) {
+  FakeDesk desk;
+  const std::string half =
+      R"("preemption":"requeue","request":{"gpus":1,"gpu_mode":"fraction","gpu_share_parts":5000})";
+  std::vector<JobId> halves;
+  for (int i = 0; i < 4; ++i) halves.push_back(desk.submit(kAlice, half));
+  for (const std::size_t gone : {1U, 3U}) desk.service.end(halves.at(gone), Outcome{});
+  const JobId waits = desk.submit(kBob, R"("request":{"gpus":1})");
+  const auto plans = [&](const Principal& caller) {
+    return desk.read(desk.ask(caller, "GET", "/api/v1/defrag"), api::read_defrag).jobs;
+  };
+  for (const OthersJobs level : {OthersJobs::All, OthersJobs::Usage}) {
+    const auto shown = plans(bob_at(level));
+    ASSERT_EQ(shown.size(), 1U);
+    EXPECT_EQ(shown[0].job, waits);
+    EXPECT_EQ(shown[0].outcome, DefragOutcome::Moves);
+    ASSERT_EQ(shown[0].moves.size(), 1U);
+    EXPECT_EQ(shown[0].moves[0].job, halves[0]);
+    EXPECT_EQ(shown[0].other_moves, 0);
+  }
+  const auto hidden = plans(bob_at(OthersJobs::None));
+  ASSERT_EQ(hidden.size(), 1U);
+  EXPECT_TRUE(hidden[0].moves.empty());
+  EXPECT_EQ(hidden[0].other_moves, 1);
+  Principal alice = kAlice;
+  alice.others_jobs = OthersJobs::None;
+  EXPECT_TRUE(plans(alice).empty()) << "what waits is bob's";
+  EXPECT_EQ(desk.ask(kBob, "GET", "/api/v1/defrag", {}, "limit=101").status, 400);
 }
 
 TEST(OthersJobs, NoProcessOfOneIsToldByItsNumber) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/defrag.h"
 #include "api/json.h"
 #include "api/query_table.h"
 #include "server/job_statistics.h"
@@ -26,6 +27,10 @@ struct NewestQuery {
 
 struct QueueQuery {
   std::size_t most = 100;
+};
+
+struct DefragQuery {
+  std::size_t most = api::kUsualDefrag;
 };
 
 struct LogQuery {
@@ -104,6 +109,8 @@ template <>
 QueryTable<server::NewestQuery> query_table<server::NewestQuery>();
 template <>
 QueryTable<server::QueueQuery> query_table<server::QueueQuery>();
+template <>
+QueryTable<server::DefragQuery> query_table<server::DefragQuery>();
 template <>
 QueryTable<server::LogQuery> query_table<server::LogQuery>();
 template <>

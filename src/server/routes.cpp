@@ -79,6 +79,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/api/v1/jobs/{id}/explain", Verb::Read, kHandler<explain_job>, about::kExplainJob},
     {"GET", "/api/v1/jobs/{id}/log", Verb::Read, kHandler<show_job_log>, about::kShowJobLog},
     {"GET", "/api/v1/queue", Verb::Read, kHandler<show_queue>, about::kShowQueue},
+    {"GET", "/api/v1/defrag", Verb::Read, kHandler<show_defrag>, about::kShowDefrag},
     {"GET", "/api/v1/groups", Verb::Read, kHandler<list_groups>, about::kListGroups},
     {"GET", "/api/v1/groups/{name}", Verb::Read, kHandler<show_group>, about::kShowGroup},
     {"GET", "/api/v1/statistics", Verb::Read, kHandler<show_statistics>, about::kShowStatistics},

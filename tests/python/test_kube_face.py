@@ -131,6 +131,7 @@ def test_nothing_is_changed_there(scheduled, viewer):
         (("gctl", "drain", "node", "v"), "kubectl cordon"),
         (("gbatch", "--gpus", "1", "--depends-on", "7", "--image", "i", "sleep", "1"), "gjob wait"),
         (("gstats",), "gqueue -a"),
+        (("gctl", "defrag"), "gflow-kube --preempt"),
     ]:
         refused = viewer.run(*words, ok=False)
         assert instead in refused.stderr, (words, refused.stderr)

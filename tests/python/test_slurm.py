@@ -245,6 +245,7 @@ def test_what_slurm_cannot_do_is_refused_with_what_does_it(slurm):
         done = subprocess.run([BIN / "gbatch", "--server", "slurm", *words, "true"], env=slurm.environment, cwd=slurm.work,
                               capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode != 0 and said in done.stderr, (words, done.stderr)
+    assert "'scontrol requeue NUMBER' makes room" in gflow(slurm, "gctl", "defrag", code=2).stderr
     assert "Slurm says: Batch job submission failed: Requested node configuration" in gflow(
         slurm, "gbatch", "--gpus", GPUS + 1, "true", code=7).stderr
 

@@ -8,6 +8,7 @@
 #include <regex>
 #include <set>
 
+#include "api/defrag.h"
 #include "api/event.h"
 #include "api/group.h"
 #include "api/json.h"
@@ -103,6 +104,7 @@ std::optional<std::string> rewritten(const std::string& text) {
   if (is("Update")) return again(text, api::read_update_request);
   if (is("Machine")) return again(text, api::read_machine);
   if (is("Queue")) return again(text, api::read_queue);
+  if (is("Defrag")) return again(text, api::read_defrag);
   if (is("Version")) return api::write(api::VersionView{"0.1.0"});
   if (is("Daemon")) return again(text, api::read_daemon);
   if (is("JobIds")) return api::write_job_ids(api::read_job_ids(text).value());
@@ -135,7 +137,7 @@ TEST(Document, HasEveryExampleAsTheCodeWritesIt) {
     const std::string job = again("{\"id\":7," + member + "}", api::read_job);
     EXPECT_NE(job.find(member), std::string::npos) << job << "\n" << member;
   }
-  EXPECT_EQ(documents, 24) << "one of each kind";
+  EXPECT_EQ(documents, 25) << "one of each kind";
 }
 
 /// What is named like an event in a text: "job.ended" of "type=job.started,job.ended".

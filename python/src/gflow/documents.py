@@ -18,6 +18,9 @@ __all__ = [
     "BytesOf1",
     "Changes",
     "Daemon",
+    "Defrag",
+    "DefragMoveShown",
+    "DefragPlanShown",
     "Dependencies",
     "DependenciesPart",
     "DependenciesShown",
@@ -233,6 +236,29 @@ class Daemon(TypedDict):
     enforcement_gpu_memory: str
     enforcement_gpu_compute: str
     warnings: list[str]
+
+
+class Defrag(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Defrag"]
+    jobs: list[DefragPlanShown]
+
+
+class DefragMoveShown(TypedDict):
+    job: int
+    source: list[AllocationShown]
+    target: list[AllocationShown]
+    lost_seconds: int
+
+
+class DefragPlanShown(TypedDict):
+    id: int
+    outcome: Literal["moves", "has_room", "waits_for_more", "not_enough_free", "nothing_movable", "no_move_helps", "not_searched"]
+    moves: list[DefragMoveShown]
+    other_moves: int
+    target: list[AllocationShown]
+    is_behind: bool
+    behind: Union[int, None]
 
 
 class Dependencies(TypedDict):

@@ -8,6 +8,7 @@ namespace gflow::cli {
 [[nodiscard]] Command gctl_show_command();
 [[nodiscard]] Command gctl_drain_command();
 [[nodiscard]] Command gctl_resume_command();
+[[nodiscard]] Command gctl_defrag_command();
 [[nodiscard]] Command gctl_snapshot_command();
 [[nodiscard]] Command gctl_config_command();
 [[nodiscard]] Command gctl_token_command();

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <ostream>
+#include <vector>
+
+#include "base/translate.h"
+#include "cli/control/defrag_text.h"
+#include "cli/control/subcommands.h"
+#include "cli/selection.h"
+#include "command/context.h"
+#include "command/wrap.h"
+
+namespace gflow::cli {
+namespace {
+
+bool is_in(const std::vector<JobId>& jobs, JobId id) {
+  return std::ranges::find(jobs, id) != jobs.end();
+}
+
+/// Of these jobs, and of those ahead whose moves theirs begin with.
+void keep(const std::vector<JobId>& jobs, api::DefragView& view) {
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < view.jobs.size(); ++i) {
+    if (is_in(jobs, view.jobs[i].job)) last = i + 1;
+  }
+  view.jobs.resize(last);
+  std::erase_if(view.jobs, [&jobs](const DefragPlan& plan) {
+    return plan.outcome != DefragOutcome::Moves && !is_in(jobs, plan.job);
+  });
+}
+
+/// Says of each that is none of the first that wait for room what is true of it.
+Result<void> note_others(const std::vector<JobId>& jobs,
+                         const api::DefragView& view,
+                         Context& context) {
+  for (const JobId id : jobs) {
+    const auto is_it = [id](const DefragPlan& plan) { return plan.job == id; };
+    if (std::ranges::any_of(view.jobs, is_it)) continue;
+    GF_TRY(context.daemon().job(id));
+    context.note(tr_format("job {} is none of the first {} that wait for room: 'gjob why {}'",
+                           id.value,
+                           api::kMaxDefrag,
+                           id.value));
+  }
+  return {};
+}
+
+Result<DefragNames> names_in(const api::DefragView& view, Context& context) {
+  DefragNames names;
+  if (view.jobs.empty()) return names;
+  names.has_several_nodes = GF_TRY(context.daemon().machine()).nodes.size() > 1;
+  JobQuery query;
+  for (const DefragPlan& plan : view.jobs) {
+    query.jobs.push_back(plan.job);
+    for (const DefragMove& move : plan.moves) query.jobs.push_back(move.job);
+  }
+  std::ranges::sort(query.jobs);
+  const auto repeated = std::ranges::unique(query.jobs);
+  query.jobs.erase(repeated.begin(), repeated.end());
+  for (api::JobView& job : GF_TRY(fetch_jobs(context.daemon(), query)).jobs) {
+    names.jobs.emplace(job.id, std::move(job));
+  }
+  return names;
+}
+
+Result<int> run_defrag(const Invocation& invocation, Context& context) {
+  std::vector<JobId> jobs;
+  if (!invocation.words.empty()) jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
+  const std::size_t most = jobs.empty() ? api::kUsualDefrag : api::kMaxDefrag;
+  api::DefragView view = GF_TRY(context.daemon().defrag(most));
+  if (!jobs.empty()) {
+    GF_CHECK(note_others(jobs, view, context));
+    keep(jobs, view);
+  }
+  if (context.json) {
+    context.out << api::write(view) << '\n';
+    return 0;
+  }
+  const DefragNames names = GF_TRY(names_in(view, context));
+  context.out << fit_lines(defrag_text(view, names), context.columns);
+  return 0;
+}
+
+}  // namespace
+
+Command gctl_defrag_command() {
+  return {
+      .name = "defrag",
+      .summary = tr("show which moves of running jobs would start those that wait"),
+      .usage = {"[--plan] [JOB...]"},
+      .description =
+          tr("Where enough is free for a job, but in pieces, moves of running jobs make room for "
+             "it. For the first jobs that wait this shows the cheapest moves, by the run time that "
+             "is lost on GPUs, or why no move helps. Each plan begins where those above it end. "
+             "Only jobs submitted with --preemptible are moved: they stop, are queued again and "
+             "start elsewhere. Nothing is changed."),
+      .options = {{.name = "plan",
+                   .help = tr("Show the moves and change nothing, which is all it does.")}},
+      .words = {.name = "JOB...",
+                .help = tr("Only these jobs, and those ahead whose moves theirs build on; else the "
+                           "first 20 that wait for room."),
+                .most = kAnyNumber,
+                .complete = Complete::Job},
+      .examples = {{"gctl defrag", tr("show which moves would start jobs that wait")},
+                   {"gctl defrag --json 42", tr("show those for job 42 as JSON")}},
+      .run = run_defrag,
+  };
+}
+
+}  // namespace gflow::cli

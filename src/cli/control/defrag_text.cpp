@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/control/defrag_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/text.h"
+#include "base/time.h"
+#include "base/translate.h"
+#include "core/request_text.h"
+
+namespace gflow::cli {
+namespace {
+
+/// "GPU 0,1", "GPU n1:0-3, n2:0-3", "node n1".
+std::string place_text(const std::vector<Allocation>& parts, const DefragNames& names) {
+  std::vector<std::string> places;
+  bool has_gpus = false;
+  for (const Allocation& part : parts) {
+    const std::string node = printable(part.node);
+    const std::string gpus = fmt::format("{}", fmt::join(part.gpus, ","));
+    has_gpus = has_gpus || !part.gpus.empty();
+    if (part.gpus.empty()) {
+      places.push_back(node);
+    } else {
+      places.push_back(names.has_several_nodes ? node + ":" + gpus : gpus);
+    }
+  }
+  const std::string text = join(places, ", ");
+  return has_gpus ? "GPU " + text : tr_format("node {}", text);
+}
+
+/// "job 12 (4 GPUs)"
+std::string job_name(JobId id, const DefragNames& names) {
+  const auto job = names.jobs.find(id);
+  if (job == names.jobs.end()) return tr_format("job {}", id.value);
+  return tr_format("job {} ({})", id.value, request_in_words(job->second.spec.request));
+}
+
+std::string move_text(const DefragMove& move, const DefragNames& names) {
+  return tr_format("move job {} from {} to {} (requeue, loses {} of run time)",
+                   move.job.value,
+                   place_text(move.from, names),
+                   place_text(move.to, names),
+                   duration_text(move.lost_time));
+}
+
+std::string why_none(const DefragPlan& plan, const std::string& name) {
+  switch (plan.outcome) {
+    case DefragOutcome::HasRoom:
+      return tr_format(
+          "{} has room: 'gjob why {}' tells what else it waits for", name, plan.job.value);
+    case DefragOutcome::WaitsForMore:
+      return tr_format(
+          "{} waits for more than room: 'gjob why {}' tells for what", name, plan.job.value);
+    case DefragOutcome::NotEnoughFree:
+      return tr_format("{}: no move helps: not enough is free in all", name);
+    case DefragOutcome::NothingMovable:
+      return tr_format("{}: no move helps: none of the jobs that run there may be moved", name);
+    case DefragOutcome::NotSearched:
+      return tr_format("{}: not searched: there was too much to look at", name);
+    case DefragOutcome::Moves:
+    case DefragOutcome::NoMoveHelps:
+      break;
+  }
+  return tr_format("{}: no move helps: those that may be moved cannot make enough room", name);
+}
+
+/// "job 12 (4 GPUs) would start", and what may keep it from that.
+std::string head_text(const DefragPlan& plan, const std::string& name) {
+  if (!plan.is_behind) return tr_format("{} would start", name);
+  if (!plan.behind) {
+    return tr_format("{} would have room, and start unless that delays one ahead of it", name);
+  }
+  return tr_format("{} would have room, and start unless that delays job {}, which is ahead of it",
+                   name,
+                   plan.behind->value);
+}
+
+std::string plan_text(const DefragPlan& plan, const DefragNames& names) {
+  const std::string name = job_name(plan.job, names);
+  if (plan.outcome != DefragOutcome::Moves) return why_none(plan, name) + '\n';
+  const std::string head = head_text(plan, name);
+  std::vector<std::string> steps;
+  for (const DefragMove& move : plan.moves) steps.push_back(move_text(move, names));
+  if (plan.other_moves > 0) {
+    steps.push_back(tr_count(static_cast<std::uint64_t>(plan.other_moves),
+                             "move {} job of others",
+                             "move {} jobs of others",
+                             plan.other_moves));
+  }
+  if (steps.empty()) return tr_format("{} once the jobs above have\n", head);
+  if (steps.size() == 1) return tr_format("{}: {}\n", head, steps.front());
+  std::string text = tr_format("{}:\n", head);
+  for (const std::string& step : steps) text += fmt::format("  {}\n", step);
+  return text;
+}
+
+/// The priority above all that move, for whom that is not above already; nothing where they are
+/// not known, or none is higher.
+std::optional<int> priority_for(const DefragPlan& plan, const DefragNames& names) {
+  const auto waits = names.jobs.find(plan.job);
+  if (plan.moves.empty() || plan.other_moves > 0 || waits == names.jobs.end()) return std::nullopt;
+  int highest = 0;
+  for (const DefragMove& move : plan.moves) {
+    const auto job = names.jobs.find(move.job);
+    if (job == names.jobs.end()) return std::nullopt;
+    highest = std::max(highest, job->second.spec.priority);
+  }
+  const bool is_above = waits->second.spec.priority > highest;
+  if (is_above || highest == kMaxPriority) return std::nullopt;
+  return highest + 1;
+}
+
+std::string advice(const api::DefragView& view, const DefragNames& names) {
+  std::string text = tr("Nothing was changed.\n");
+  for (const DefragPlan& plan : view.jobs) {
+    const auto priority = priority_for(plan, names);
+    if (!priority) continue;
+    text += tr_format(
+        "'gjob update {} --priority {}' has room made: jobs of lower priority that may be moved "
+        "stop, and start again where there is room. Which, the scheduler decides then.\n",
+        plan.job.value,
+        *priority);
+    break;
+  }
+  const bool has_none =
+      std::ranges::find(view.jobs, DefragOutcome::NothingMovable, &DefragPlan::outcome) !=
+      view.jobs.end();
+  if (has_none) {
+    text +=
+        tr("A job may be moved if it was submitted with --preemptible, which 'gjob update JOB "
+           "--preemptible' sets later, too. With --preemptible=suspend it stays where its memory "
+           "is.\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string defrag_text(const api::DefragView& view, const DefragNames& names) {
+  if (view.jobs.empty()) return tr("no job waits for room\n");
+  std::string text;
+  for (const DefragPlan& plan : view.jobs) text += plan_text(plan, names);
+  return text + '\n' + advice(view, names);
+}
+
+}  // namespace gflow::cli

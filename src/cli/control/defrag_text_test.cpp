@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/control/defrag_text.h"
+
+#include <gtest/gtest.h>
+
+namespace gflow::cli {
+namespace {
+
+using std::chrono::seconds;
+
+DefragNames named(std::initializer_list<std::pair<std::uint64_t, int>> gpus_of) {
+  DefragNames names;
+  for (const auto& [id, gpus] : gpus_of) {
+    api::JobView job;
+    job.id = JobId(id);
+    job.spec.request.gpus = gpus;
+    names.jobs.emplace(job.id, job);
+  }
+  return names;
+}
+
+DefragMove move_of(std::uint64_t job, std::vector<int> from, std::vector<int> to) {
+  return {.job = JobId(job),
+          .from = {{"n1", std::move(from), {}}},
+          .to = {{"n2", std::move(to), {}}},
+          .lost_time = seconds(720)};
+}
+
+TEST(DefragText, SaysWhichMovesAndWhatToDo) {
+  const DefragPlan plan{.job = JobId(12),
+                        .outcome = DefragOutcome::Moves,
+                        .moves = {move_of(3, {0, 1}, {6, 7})},
+                        .to = {{"n1", {0, 1, 2, 3}, {}}}};
+  const std::string advice =
+      "\nNothing was changed.\n'gjob update 12 --priority 11' has room made: jobs of lower "
+      "priority "
+      "that may be moved stop, and start again where there is room. Which, the scheduler decides "
+      "then.\n";
+  DefragNames names = named({{12, 4}, {3, 2}});
+  EXPECT_EQ(
+      defrag_text({{plan}}, names),
+      "job 12 (4 GPUs) would start: move job 3 from GPU 0,1 to GPU 6,7 (requeue, loses 12m of "
+      "run time)\n" +
+          advice);
+  names.has_several_nodes = true;
+  DefragPlan two = plan;
+  two.moves.push_back(move_of(5, {2}, {3}));
+  EXPECT_EQ(defrag_text({{two, {.job = JobId(14), .outcome = DefragOutcome::Moves}}}, names),
+            "job 12 (4 GPUs) would start:\n"
+            "  move job 3 from GPU n1:0,1 to GPU n2:6,7 (requeue, loses 12m of run time)\n"
+            "  move job 5 from GPU n1:2 to GPU n2:3 (requeue, loses 12m of run time)\n"
+            "job 14 would start once the jobs above have\n"
+            "\nNothing was changed.\n");
+}
+
+/// Who is not shown them is told how many they are, and not to do what nobody knows the effect of.
+TEST(DefragText, NamesNoJobThatIsNotShown) {
+  const DefragPlan plan{
+      .job = JobId(12), .outcome = DefragOutcome::Moves, .other_moves = 2, .is_behind = true};
+  EXPECT_EQ(defrag_text({{plan}}, named({{12, 4}})),
+            "job 12 (4 GPUs) would have room, and start unless that delays one ahead of it: move 2 "
+            "jobs of others\n\nNothing was changed.\n");
+  DefragPlan known = plan;
+  known.behind = JobId(9);
+  known.other_moves = 1;
+  EXPECT_EQ(
+      defrag_text({{known}}, named({{12, 4}})),
+      "job 12 (4 GPUs) would have room, and start unless that delays job 9, which is ahead of "
+      "it: move 1 job of others\n\nNothing was changed.\n");
+}
+
+TEST(DefragText, SaysWhyNoMoveHelps) {
+  const auto line_of = [](DefragOutcome outcome) {
+    const std::string text =
+        defrag_text({{{.job = JobId(7), .outcome = outcome}}}, named({{7, 1}}));
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_EQ(line_of(DefragOutcome::HasRoom),
+            "job 7 (1 GPU) has room: 'gjob why 7' tells what else it waits for");
+  EXPECT_EQ(line_of(DefragOutcome::WaitsForMore),
+            "job 7 (1 GPU) waits for more than room: 'gjob why 7' tells for what");
+  EXPECT_EQ(line_of(DefragOutcome::NotEnoughFree),
+            "job 7 (1 GPU): no move helps: not enough is free in all");
+  EXPECT_EQ(line_of(DefragOutcome::NothingMovable),
+            "job 7 (1 GPU): no move helps: none of the jobs that run there may be moved");
+  EXPECT_EQ(line_of(DefragOutcome::NoMoveHelps),
+            "job 7 (1 GPU): no move helps: those that may be moved cannot make enough room");
+  EXPECT_EQ(line_of(DefragOutcome::NotSearched),
+            "job 7 (1 GPU): not searched: there was too much to look at");
+}
+
+TEST(DefragText, OfAnEmptyQueue) { EXPECT_EQ(defrag_text({}, {}), "no job waits for room\n"); }
+
+}  // namespace
+}  // namespace gflow::cli

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/defrag.h"
+
+#include "server/handlers.h"
+#include "server/shown.h"
+
+namespace gflow::server {
+
+/// Who is not shown a job is told that there is one more to move, or one ahead, but not which.
+void show_defrag(Exchange exchange, DefragQuery query) {
+  const Service& service = exchange.service;
+  const Shown shown(exchange.caller, service.state());
+  api::DefragView view;
+  for (DefragPlan& plan : service.state().defrag(query.most, service.now())) {
+    if (!shown.knows(plan.job)) continue;
+    plan.other_moves = static_cast<int>(std::erase_if(
+        plan.moves, [&shown](const DefragMove& move) { return !shown.knows(move.job); }));
+    if (plan.behind && !shown.knows(*plan.behind)) plan.behind.reset();
+    view.jobs.push_back(std::move(plan));
+  }
+  exchange.respond(json_reply_of(std::move(view)));
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which moves of running jobs would start one that waits, and whether they do: docs/queue.md."""
+
+import json
+import re
+
+import pytest
+
+
+@pytest.fixture
+def lab(bare):
+    bare.devices = "sim:8xH100"
+    bare.up()
+    return bare
+
+
+def halves(machine, *words):
+    """A job on half of each GPU, whose other half is free."""
+    pairs = {}
+    for _ in range(16):
+        job = machine.submit("--gpus", "0.5", *words, "sleep", 1000)
+        pairs.setdefault(tuple(machine.running(job)["gpu_indices"]), []).append(job)
+    assert sorted(pairs) == [(gpu,) for gpu in range(8)] and {len(pair) for pair in pairs.values()} == {2}, pairs
+    leave = [pair[1] for pair in pairs.values()]
+    machine.ok("gcancel", *leave)
+    machine.wait(*leave)
+    return {gpu: pair[0] for (gpu,), pair in pairs.items()}
+
+
+def test_moves_are_told_and_start_the_job_that_waits(lab):
+    stay = halves(lab, "--preemptible")
+    waits = lab.submit("--gpus", 2, "sleep", 1000)
+    plan = json.loads(lab.ok("gctl", "defrag", "--plan", "--json"))
+    assert plan["kind"] == "Defrag", plan
+    (job,) = plan["jobs"]
+    assert (job["id"], job["outcome"], job["is_behind"], job["other_moves"]) == (waits, "moves", False, 0), job
+    target = job["target"][0]["gpus"]
+    assert len(target) == 2 and len(job["moves"]) == 2, job
+    for move in job["moves"]:
+        (here,), (there,) = move["source"][0]["gpus"], move["target"][0]["gpus"]
+        assert stay[here] == move["job"] and here in target and there not in target, move
+    told = lab.ok("gctl", "defrag")
+    first = job["moves"][0]
+    assert told.startswith(f"job {waits} (2 GPUs) would start:\n"), told
+    assert re.search(rf"^  move job {first['job']} from GPU {first['source'][0]['gpus'][0]} "
+                     rf"to GPU {first['target'][0]['gpus'][0]} \(requeue, loses \d+s of run time\)$", told, re.M), told
+    assert "\nNothing was changed.\n" in told, told
+    assert lab.job(waits)["status"] == "Queued"  # nor was it
+    # What it says to do does it, whichever jobs the scheduler moves.
+    (command,) = re.findall(rf"'(gjob update {waits} --priority \d+)'", told)
+    lab.ok(*command.split())
+    lab.running(waits)
+    moved = [job for job in stay.values() if (lab.job(job)["status"], lab.job(job)["attempt"]) != ("Running", 1)]
+    assert len(moved) == 2, moved
+    for job in moved:
+        lab.until(job, lambda job: job["status"] == "Running" and job["pid"] and job["attempt"] == 2)
+    assert lab.ok("gctl", "defrag") == "no job waits for room\n"
+
+
+def test_why_no_move_helps(lab):
+    assert lab.ok("gctl", "defrag") == "no job waits for room\n"
+    stay = halves(lab)
+    waits = lab.submit("--gpus", 2, "sleep", 1000)
+    beyond = lab.submit("--gpus", 8, "sleep", 1000)
+    told = lab.ok("gctl", "defrag").splitlines()
+    assert told[:3] == [
+        f"job {waits} (2 GPUs): no move helps: none of the jobs that run there may be moved",
+        f"job {beyond} (8 GPUs): no move helps: not enough is free in all",
+        "",
+    ], told
+    assert told[3] == "Nothing was changed." and "'gjob update JOB --preemptible'" in told[4], told
+    # As it says, that lets one be moved.
+    lab.ok("gjob", "update", *[stay[gpu] for gpu in (0, 1)], "--preemptible")
+    told = lab.ok("gctl", "defrag", waits)
+    assert told.startswith(f"job {waits} (2 GPUs) would start:\n") and f"job {beyond} " not in told, told
+    ran = lab.run("gctl", "defrag", stay[0])
+    assert ran.code == 0 and f"job {stay[0]} is none of the first 100 that wait for room" in ran.err, ran
+    assert lab.run("gctl", "defrag", 999).code == 3
