@@ -56,9 +56,9 @@ class FakeService : public Service {
     const auto may = condition.before ? condition.before() : Result<void>();
     auto jobs = may ? apply(submission.event) : std::unexpected(may.error());
     if (jobs && condition.after) {
-      if (auto kept = condition.after(jobs->front()); !kept) {
+      if (auto done = condition.after(jobs->front()); !done) {
         (void)apply(engine::event::Withdraw{*jobs});
-        jobs = std::unexpected(std::move(kept).error());
+        jobs = std::unexpected(std::move(done).error());
       }
     }
     if (jobs && !key.second.empty()) submissions_[key] = *jobs;

@@ -56,16 +56,6 @@ TEST(Allocations, ThatAreRefusedLeaveNothingAndAreNotRemembered) {
   }
 }
 
-TEST(Allocations, ThatWouldWaitBehindOthersAreRefusedToo) {
-  FakeDesk desk;
-  const JobId first = desk.submit(kAlice, R"("request":{"gpus":1})");
-  (void)desk.submit(kAlice, R"("request":{"gpus":2})");  // keeps what is free for itself
-  const auto refused = allocate(desk, R"({"gpu_count":1})", "a-key");
-  EXPECT_FALSE(refused.success);
-  EXPECT_EQ(desk.service.state().list({}).size(), 2U) << "no job is left of it";
-  EXPECT_EQ(status_of(*desk.service.state().find(first)), Status::Running);
-}
-
 TEST(Allocations, ThatEndNowAreNotRenewedInVain) {
   FakeDesk desk;
   const JobId id = allocate(desk, R"({"gpu_count":1,"ttl_seconds":2})").allocation_id;

@@ -188,11 +188,11 @@ def test_a_restart_starts_anew_as_it_was(bare):
 
 
 def test_a_restart_keeps_what_the_environment_said(bare):
-    bare.ok("gflowd", "up", env={"GFLOW_DAEMON__DEVICES": "sim:3xA100", "GFLOW_LIMITS__MAX_ENDED": "77"})
+    bare.ok("gflowd", "up", env={"GFLOW_DAEMON__DEVICES": "sim:3xA100", "GFLOW_SCHEDULER__MAX_ENDED": "77"})
     assert "3 GPUs" in bare.ok("gflowd", "restart")
     settings = {one["name"]: one for one in json.loads(bare.ok("gctl", "config", "show", "--origin", "--json"))["settings"]}
-    assert settings["limits.max_ended"]["value"] == "77"
-    assert settings["limits.max_ended"]["origin"] == "GFLOW_LIMITS__MAX_ENDED"
+    assert settings["scheduler.max_ended"]["value"] == "77"
+    assert settings["scheduler.max_ended"]["origin"] == "GFLOW_SCHEDULER__MAX_ENDED"
     assert "5 GPUs" in bare.ok("gflowd", "restart", env={"GFLOW_DAEMON__DEVICES": "sim:5xA100"})
     assert "2 GPUs" in bare.ok("gflowd", "restart", "--devices", "sim:2xA100")
 

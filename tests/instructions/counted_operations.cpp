@@ -100,8 +100,11 @@ class Daemon : public server::Service {
   [[nodiscard]] std::string log_path(JobId job) const override {
     return "/logs/" + std::to_string(job.value) + ".log";
   }
-  void submit(api::SubmitRequest request, const Principal& by, Answer answer) override {
-    shell_.submit(std::move(request), by, std::move(answer));
+  void submit(api::SubmitRequest request,
+              const Principal& by,
+              Answer answer,
+              server::SubmitIf condition) override {
+    shell_.submit(std::move(request), by, std::move(answer), std::move(condition));
   }
   void request(engine::Event event, Answer answer, Check check) override {
     shell_.post(std::move(event), std::move(answer), std::move(check));
