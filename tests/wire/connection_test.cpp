@@ -155,7 +155,8 @@ TEST(Connection, SurvivesBytesThatAreNoRequest) {
   const std::vector<Bad> cases = {
       {"", ""},
       {"GET", ""},
-      {"\r\n\r\n", "HTTP/1.1 400 "},
+      {"\r\n\r\n", ""},
+      {"\r\n\r\n\r\n\r\n\r\n", "HTTP/1.1 400 "},
       {std::string("\0\1\2\3", 4), "HTTP/1.1 400 "},
       {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "HTTP/1.1 400 "},
       {"GET / HTTP/9.9\r\n\r\n", "HTTP/1.1 400 "},
