@@ -29,8 +29,8 @@ DRAIN = {"gpu": 31, "reason": "loud"}
 # fmt: off
 TABLE = [
     # method, target                            of alice's    body      nobody exp. host orig | read subm oper admin | owner other oper
-    ("GET", "/healthz",                             None, None,         (200, 401, 421, 403,    200, 200, 200, 200,    200, 200, 200)),
-    ("GET", "/readyz",                              None, None,         (200, 401, 421, 403,    200, 200, 200, 200,    200, 200, 200)),
+    ("GET", "/healthz",                             None, None,         (200, 200, 421, 403,    200, 200, 200, 200,    200, 200, 200)),
+    ("GET", "/readyz",                              None, None,         (200, 200, 421, 403,    200, 200, 200, 200,    200, 200, 200)),
     ("GET", "/version",                             None, None,         (401, 401, 421, 403,    200, 200, 200, 200,    200, 200, 200)),
     ("GET", "/metrics",                             None, None,         (401, 401, 421, 403,    200, 200, 200, 200,    200, 200, 200)),
     ("GET", "/docs",                                None, None,         (401, 401, 421, 403,    200, 200, 200, 200,    200, 200, 200)),
