@@ -61,7 +61,7 @@ template <typename T>
   static_assert(!is_named(kNumbers));
   constexpr std::size_t kCount = [=] {
     std::size_t count = 0;
-    for (int number = 0; number < kNumbers; ++number) count += is_named(number) ? 1 : 0;
+    for (int number = 0; number < kNumbers; ++number) count += is_named(number) ? 1U : 0U;
     return count;
   }();
   std::array<T, kCount> values{};
