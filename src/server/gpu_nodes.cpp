@@ -42,19 +42,19 @@ void add_memory(Mean& mean, const Device& device) {
 }
 
 /// What GPUs of a node that are told of together have in common.
-struct Kind {
+struct GpuKind {
   std::string type;
   std::optional<double> gb;  ///< none: it is not known
 
-  friend bool operator==(const Kind&, const Kind&) = default;
+  friend bool operator==(const GpuKind&, const GpuKind&) = default;
 };
 
-Kind kind_of(const api::DeviceView& device) {
+GpuKind kind_of(const api::DeviceView& device) {
   const auto& memory = device.device.memory_total;
   return {gpu_type_of(device), memory ? std::optional(gb_of(*memory)) : std::nullopt};
 }
 
-api::GpuNode gpu_node_of(const api::NodeView& node, const Kind& kind) {
+api::GpuNode gpu_node_of(const api::NodeView& node, const GpuKind& kind) {
   api::GpuNode entry{.node_name = node.name, .gpu_type = kind.type, .memory_per_gpu = kind.gb};
   Mean use;
   for (const api::DeviceView& device : node.devices) {
@@ -162,9 +162,9 @@ api::GpuUtilization utilization_of(const std::vector<api::NodeView>& nodes) {
 std::vector<api::GpuNode> gpu_nodes_of(const std::vector<api::NodeView>& nodes) {
   std::vector<api::GpuNode> entries;
   for (const api::NodeView& node : nodes) {
-    std::vector<Kind> kinds;
+    std::vector<GpuKind> kinds;
     for (const api::DeviceView& device : node.devices) {
-      const Kind kind = kind_of(device);
+      const GpuKind kind = kind_of(device);
       if (std::ranges::find(kinds, kind) != kinds.end()) continue;
       kinds.push_back(kind);
       entries.push_back(gpu_node_of(node, kind));
