@@ -31,7 +31,8 @@ def test_those_that_cannot_keep_none_of_the_others(machine, tasks):
     machine.ok("gcancel", *ended)
     ran = machine.run("gjob", "update", "--priority", "70", f"1-{len(tasks)}")
     assert ran.code == 6
-    assert ran.err == "".join(f"gjob update: job {job} has ended\n" for job in ended)
+    errors = [line for line in ran.err.splitlines() if ": note: " not in line]  # a busy machine takes its time
+    assert errors == [f"gjob update: job {job} has ended" for job in ended]
     assert ran.out == "".join(f"Job {job} updated successfully.\n" for job in tasks if job not in ended)
     ran = machine.run("gjob", "hold", f"1-{len(tasks)}", "--json")
     assert ran.code == 6 and json.loads(ran.out)["jobs"] == [job for job in tasks if job not in ended]
