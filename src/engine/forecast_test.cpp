@@ -162,7 +162,7 @@ TEST_F(LearnedForecastTest, LearnsHowLongJobsRun) {
   EXPECT_TRUE(forecast().starts_with(fmt::format("{} in ", waits.value))) << forecast();
 }
 
-/// How much it looks at is bounded, however many nodes, jobs and requests there are.
+/// To ask is not to decide: nothing the scheduler counts or keeps is changed by it.
 TEST_F(ForecastTest, CostsNothingToDecide) {
   for (int i = 0; i < 500; ++i) (void)submit({.gpus = 1 + i % 4, .limit = 1 + i});
   const std::uint64_t looks = state.looks();
