@@ -153,6 +153,7 @@ void Step::resume(JobId id, Places& places) {
   Passer passer = index_.passer_of(job);
   passer.suspended = id;
   if (!places.let_pass(index_, passer, placements)) return;
+  ++resumes_;
   index_.change(id, [this](Job& changed) {
     auto& state = std::get<Running>(changed.state);
     state.stood += index_.now.mono - *state.suspended;

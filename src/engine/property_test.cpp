@@ -255,6 +255,38 @@ TEST(EngineProperty, ANodeThatIsGoneExplainsNothing) {
   });
 }
 
+/// Job 11 may not pass job 6 while those that come after it are suspended; once they go on, job 6
+/// starts so late that it may.
+TEST(EngineProperty, WhoMayPassOnceOthersGoOnIsNotForgotten) {
+  expect_restarts_change_nothing({
+      {.kind = Act::Kind::Node,
+       .percent = 30,
+       .limit = 30,
+       .preemption = Preemption(3),
+       .retries = 2},
+      {.gpus = 1,
+       .percent = 30,
+       .priority = 5,
+       .preemption = Preemption(3),
+       .retries = 2,
+       .after = 3,
+       .tasks = 4},
+      {.gpus = 1, .percent = 30, .preemption = Preemption(2), .group = 1, .retries = 1},
+      {.kind = Act::Kind::Reports, .limit = 600},
+      {.which = 15, .gpus = 3, .limit = 600, .preemption = Preemption(2), .group = 2, .retries = 2},
+      {.which = 15,
+       .gpus = 4,
+       .percent = 50,
+       .gigabytes = 1,
+       .limit = 30,
+       .preemption = Preemption(1),
+       .tasks = 4},
+      {.gpus = 2, .percent = 30, .limit = 30, .preemption = Preemption(1), .begin = 30},
+      {.kind = Act::Kind::Wait, .which = 2},
+      {.gpus = 1, .percent = 50, .limit = 600, .preemption = Preemption(2)},
+  });
+}
+
 RC_GTEST_PROP(EngineProperty, TheSameActsGiveTheSameDecisions, ()) {
   const Order order = any_order();
   World one(order);

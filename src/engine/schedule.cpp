@@ -133,10 +133,12 @@ void Step::schedule() {
 /// back where it would fit (Fronts); only places are kept for it. A line that may not pass is left
 /// out alone: another may be expected to end sooner.
 ///
-/// False where what started took its user to the limit of GPUs that a job of his needs whose place
-/// was kept: that is no one's any more, and who was kept from it is to be looked at again.
+/// False where those that may not pass are to be looked at again. Either what started took its user
+/// to the limit of GPUs that a job of his needs whose place was kept: that is no one's any more. Or
+/// a suspended job went on, and what it holds is free later than was expected of one that stands.
 bool Step::look_through_queue() {
   const std::uint64_t starts = starts_;
+  const std::uint64_t resumes = resumes_;
   index_.expect_anew();
   Places places;
   Candidates candidates(index_);
@@ -161,9 +163,11 @@ bool Step::look_through_queue() {
   blocked.tell_rest();
   resume_before(std::nullopt, suspended, places);
   index_.awaited = Index::Awaited{places.head(), places.first()};
+  if (resumes_ != resumes) return false;
   return starts_ == starts || !places.has_one_at_limit(index_);
 }
 
+/// Ends: whom room was made for once does not have it made again at the same moment.
 void Step::look_at_queue() {
   while (!look_through_queue()) {
   }

@@ -135,6 +135,7 @@ class Step {
   std::vector<Effect> effects_;
   std::set<JobId> waits_changed_;  ///< pending jobs one of whose dependencies ended
   std::uint64_t starts_ = 0;       ///< so far
+  std::uint64_t resumes_ = 0;      ///< so far
   bool health_changed_ = false;    ///< of any node
   bool time_decides_ = false;      ///< a gate of a job opened by itself
   bool decides_ = true;            ///< what happened can change what is decided
