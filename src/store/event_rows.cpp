@@ -235,11 +235,23 @@ void EventRows::added() {
 
 std::uint64_t EventRows::next(WallTime now) {
   if (!rows_.empty()) return rows_.back().first + rows_.back().count;
-  if (base_ == 0) {
-    const std::chrono::microseconds since_1970 = now.time_since_epoch();
-    base_ = static_cast<std::uint64_t>(std::max<std::int64_t>(since_1970.count(), 1));
-  }
+  if (base_ == 0) base_ = begin(now);
   return base_;
+}
+
+/// Written down, so that who listened before there was any event goes on behind a restart. Where
+/// that fails, the number is known as long as this lives.
+std::uint64_t EventRows::begin(WallTime now) {
+  const std::chrono::microseconds since_1970 = now.time_since_epoch();
+  const auto first = std::max<std::int64_t>(since_1970.count(), 1);
+  try {
+    Statement update(database_, "UPDATE meta SET first_event = coalesce(first_event, ?)");
+    Query(update).integer(first).run();
+    return static_cast<std::uint64_t>(
+        database_.execAndGet("SELECT first_event FROM meta").getInt64());
+  } catch (const SQLite::Exception&) {
+    return static_cast<std::uint64_t>(first);
+  }
 }
 
 }  // namespace gflow::store

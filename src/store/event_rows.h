@@ -41,6 +41,7 @@ class EventRows {
     std::deque<Row> added{};
     std::size_t removed = 0;
   };
+  [[nodiscard]] std::uint64_t begin(WallTime now);
   void trim(WallTime now);
 
   SQLite::Database& database_;

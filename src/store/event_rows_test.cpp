@@ -4,6 +4,9 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "store/samples.h"
 #include "store/store.h"
 
 namespace gflow::store {
@@ -55,6 +58,24 @@ TEST_F(Events, AreReadAsTheyWereWritten) {
             (JobEvents{1'772'366'400'000'001, kNow + hours(1), {some_event(1), some_event(2)}}));
   EXPECT_EQ(store->next_event(kNow + hours(9)), 1'772'366'400'000'003U)
       << "whatever the clock says";
+}
+
+TEST_F(Events, AreNumberedTheSameAfterARestartBeforeTheFirst) {
+  const samples::Directory directory;
+  const std::string path = directory.file("gflow.db");
+  store = Store::open(path).value();
+  const std::uint64_t first = store->next_event(kNow);
+  for (int i = 1; i < 3; ++i) {
+    store.reset();
+    store = Store::open(path).value();
+    EXPECT_EQ(store->next_event(kNow + hours(i)), first);
+    EXPECT_EQ(count(), 0U);
+  }
+  commit(2, kNow + hours(3));
+  store.reset();
+  store = Store::open(path).value();
+  EXPECT_EQ(load(),
+            (std::vector{JobEvents{first, kNow + hours(3), {some_event(1), some_event(2)}}}));
 }
 
 TEST_F(Events, OfJobsAlikeAreOneEntryWithANumberForEach) {

@@ -164,13 +164,25 @@ def test_nothing_is_lost_and_nothing_told_twice_over_kills(machine):
     for job in jobs:
         steps = kinds(again, job)
         assert (steps[0], steps[-1]) == ("job.submitted", "job.ended"), steps
-        # One that ended while there was no daemon was never seen to run.
-        assert [steps.count(step) for step in ("job.submitted", "job.starting", "job.ended")] == [1, 1, 1], steps
+        # One that ended while there was no daemon was never seen to run; one that had not begun by then starts once more.
+        assert [steps.count(step) for step in ("job.submitted", "job.ended")] == [1, 1], steps
+        assert steps.count("job.starting") == 1 + steps.count("job.requeued"), steps
         assert steps.count("job.started") <= 1, steps
         last = [event for event in again if event["job"] == job][-1]
         now = machine.job(job)
         assert last["status"] == now["status"]
         assert last["outcome"] == {name: now["outcome"][name] for name in ("reason", "exit_code", "signal")}
+
+
+def test_who_listened_before_the_first_job_goes_on_after_a_restart(machine):
+    begin = listen(machine).last
+    for _ in range(2):
+        machine.kill_daemon()
+        machine.up()
+        events = listen(machine, Last_Event_ID=str(begin))
+    job = machine.submit("true")
+    seen = events.until(job, "job.ended")
+    assert next(event["id"] for event in seen if "id" in event) == begin + 1
 
 
 def test_what_is_not_known_any_more_is_gone(machine):
