@@ -265,10 +265,10 @@ QueryTable<server::CancelQuery> query_table<server::CancelQuery>() {
   return {kRows};
 }
 
-template <>
-QueryTable<server::QueueQuery> query_table<server::QueueQuery>() {
-  using Query = server::QueueQuery;
-  static constexpr Range kJobs = {1, static_cast<std::int64_t>(kMaxForecast)};
+/// How many jobs from the head of the queue are asked about.
+template <class Query, std::size_t kMost>
+QueryTable<Query> table_of_head() {
+  static constexpr Range kJobs = {1, static_cast<std::int64_t>(kMost)};
   static constexpr auto kRows = std::to_array<QueryRow<Query>>({
       parameter<&Query::most>({.name = "limit",
                                .help = tr_later("jobs from the head of the queue"),
@@ -279,16 +279,13 @@ QueryTable<server::QueueQuery> query_table<server::QueueQuery>() {
 }
 
 template <>
+QueryTable<server::QueueQuery> query_table<server::QueueQuery>() {
+  return table_of_head<server::QueueQuery, kMaxForecast>();
+}
+
+template <>
 QueryTable<server::DefragQuery> query_table<server::DefragQuery>() {
-  using Query = server::DefragQuery;
-  static constexpr Range kJobs = {1, static_cast<std::int64_t>(kMaxDefrag)};
-  static constexpr auto kRows = std::to_array<QueryRow<Query>>({
-      parameter<&Query::most>({.name = "limit",
-                               .help = tr_later("jobs from the head of the queue"),
-                               .range = kJobs,
-                               .example = "20"}),
-  });
-  return {kRows};
+  return table_of_head<server::DefragQuery, kMaxDefrag>();
 }
 
 template <>
