@@ -63,13 +63,27 @@ void ClusterReader::pod_gone(const std::string& uid) {
 void ClusterReader::put(BatchJob job) {
   const std::string uid = job.stand_in.uid;
   facts_.jobs.insert_or_assign(uid, std::move(job));
+  untold_.erase(uid);
+  in_doubt_.erase(uid);
   changed();
 }
 
 void ClusterReader::job_gone(const std::string& uid) {
   facts_.jobs.erase(uid);
+  untold_.erase(uid);
+  in_doubt_.erase(uid);
   if (under_way_ > 0) gone_meanwhile_.insert(uid);
   changed();
+}
+
+void ClusterReader::jobs_are_listed_anew() { in_doubt_ = untold_; }
+
+void ClusterReader::jobs_were_listed() {
+  for (const std::string& uid : std::exchange(in_doubt_, {})) {
+    facts_.jobs.erase(uid);
+    untold_.erase(uid);
+    changed();
+  }
 }
 
 void ClusterReader::put(EndedPod pod) {
@@ -182,7 +196,8 @@ void ClusterReader::made(const Result<std::vector<BatchJob>>& jobs, const Answer
   std::vector<std::string> uids;
   for (const BatchJob& job : jobs.value_or(std::vector<BatchJob>{})) {
     uids.push_back(job.stand_in.uid);
-    if (!gone_meanwhile_.contains(uids.back())) facts_.jobs.try_emplace(uids.back(), job);
+    if (gone_meanwhile_.contains(uids.back())) continue;
+    if (facts_.jobs.try_emplace(uids.back(), job).second) untold_.insert(uids.back());
   }
   if (--under_way_ == 0) gone_meanwhile_.clear();
   if (!jobs) return answer(std::unexpected(jobs.error()));

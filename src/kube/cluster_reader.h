@@ -36,6 +36,10 @@ class ClusterReader : public server::Facade {
   void pod_gone(const std::string& uid);
   void put(BatchJob job);
   void job_gone(const std::string& uid);
+  /// Some of what happened to Jobs may not be told: what is made here and is not in the list that
+  /// comes now is gone.
+  void jobs_are_listed_anew();
+  void jobs_were_listed();
   void put(EndedPod pod);
   void ended_gone(const std::string& uid);
   /// Jobs cannot be read: none is submitted, as nobody could follow it.
@@ -75,6 +79,8 @@ class ClusterReader : public server::Facade {
   std::optional<Error> no_jobs_;
   std::size_t under_way_ = 0;             ///< submissions
   std::set<std::string> gone_meanwhile_;  ///< uids of Jobs
+  std::set<std::string> untold_;          ///< of those made here that nobody has told of yet
+  std::set<std::string> in_doubt_;        ///< of these, those that a list has to name
   std::vector<std::function<void()>> after_draw_;
   ClusterFacts facts_;
   std::map<std::string, JobId> numbers_;  ///< as in Picture

@@ -45,6 +45,9 @@ struct Kind {
   Followed followed;
   std::function<void(const nlohmann::json&)> put;    ///< by the thread that follows it
   std::function<void(const std::string& uid)> gone;  ///< by the loop's
+  // Empty: nobody asks; by the loop's thread.
+  std::function<void()> lists_anew = {};  ///< what happened meanwhile is not told
+  std::function<void()> works = {};       ///< all that is there was told
 };
 
 /// Reads a cluster on threads of their own, and answers on this one.
@@ -118,7 +121,9 @@ class Serving {
     return {.name = "jobs",
             .followed = {"/apis/batch/v1/jobs", std::string(kSubmittedOnly)},
             .put = puts(batch_job_of),
-            .gone = [this](const std::string& uid) { reader_.job_gone(uid); }};
+            .gone = [this](const std::string& uid) { reader_.job_gone(uid); },
+            .lists_anew = [this] { reader_.jobs_are_listed_anew(); },
+            .works = [this] { reader_.jobs_were_listed(); }};
   }
 
   /// Those of jobs: what became of a job is said by its pod.
@@ -193,10 +198,15 @@ class Serving {
     listener.trouble = [this, name = kind.name](const std::string& what) {
       on_loop([this, name, what] { trouble(name, what); });
     };
-    listener.works = [this, name = kind.name] {
-      on_loop([this, name] { reader_.trouble(name, ""); });
+    listener.works = [this, name = kind.name, works = std::move(kind.works)] {
+      on_loop([this, name, works] {
+        reader_.trouble(name, "");
+        if (works) works();
+      });
     };
-    listener.restarts = [](WatchEnd) {};
+    listener.restarts = [this, lists_anew = std::move(kind.lists_anew)](WatchEnd why) {
+      if (why == WatchEnd::Expired && lists_anew) on_loop(lists_anew);
+    };
     listener.listed = [this, name = kind.name](std::size_t count) {
       if (count == 0) return;
       voice_.waits(tr_format("reading {}: {} {} by now", access_.url(), count, name));

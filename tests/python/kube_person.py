@@ -63,7 +63,7 @@ class Person:
         """The REST API: what it is at."""
         process = subprocess.Popen([BIN / "gflow-kube", "serve", "--listen", "127.0.0.1:0"], env=self.env, stdout=subprocess.PIPE, text=True)
         try:
-            yield re.search(r"http://[0-9.:]+", process.stdout.readline())[0]
+            yield re.findall(r"http://[0-9.:]+", process.stdout.readline())[-1]
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE) == 0

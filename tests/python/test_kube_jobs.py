@@ -3,11 +3,12 @@
 
 import json
 import re
+import threading
 import urllib.error
 import urllib.request
 
 import pytest
-from between import CONFLICT, LOST, lost_after
+from between import CONFLICT, LOST, lost_after, status
 from cluster import path_of
 from kube_person import Person, grant, make_account
 from kube_scheduler import until, until_in_force
@@ -158,9 +159,13 @@ def post(url, body, key):
         return [item["id"] for item in json.loads(answer.read())["items"]]
 
 
+def submission(*names):
+    return {"items": [{"spec": {"work_dir": "/", "name": name}, "payload": {"argv": ["true"], "environment": [f"GFLOW_KUBE_IMAGE={IMAGE}"]}} for name in names]}
+
+
 def test_what_is_submitted_again_is_there_once(kube, submitter):
     """By servers that know nothing of each other: the one that was asked first has died meanwhile."""
-    body = {"items": [{"spec": {"work_dir": "/", "name": name}, "payload": {"argv": ["true"], "environment": [f"GFLOW_KUBE_IMAGE={IMAGE}"]}} for name in "ab"]}
+    body = submission("a", "b")
     answers = []
     for _ in range(2):
         with submitter.serves() as url:
@@ -175,6 +180,39 @@ def test_what_is_submitted_again_is_there_once(kube, submitter):
 def behind(kube, submitters, between):
     """One whose API server is behind the proxy."""
     return Person(kube, config=kube.kubeconfig(kube.token("submitter", "default"), "behind", server=between.url))
+
+
+def test_what_went_while_nobody_was_told_is_not_shown(kube, behind, between):
+    """A job that no watch and no list ever named: made, and deleted before the list that follows a gap in the watch."""
+    first, go, again = threading.Event(), threading.Event(), threading.Event()
+
+    def watch(path):
+        if not path.startswith("/apis/batch/v1/jobs"):
+            return None
+        if first.is_set():
+            again.set()
+            return None
+        first.set()
+        assert go.wait(PATIENCE)
+        return status(410, "too old resource version")
+
+    def shown(url):
+        with urllib.request.urlopen(f"{url}/api/v1/jobs", timeout=PATIENCE) as answer:
+            return sorted(job["spec"]["name"] for job in json.loads(answer.read())["jobs"])
+
+    between.watch_hook = watch
+    try:
+        with behind.serves() as url:
+            assert first.wait(PATIENCE)
+            post(url, submission("stays", "goes"), "two")
+            assert shown(url) == ["goes", "stays"]
+            [goes] = [name for name in jobs_of(kube) if name.startswith("goes-")]
+            kube.ask("DELETE", f"{path_of('Job', 'default')}/{goes}?propagationPolicy=Background")
+            go.set()
+            assert again.wait(PATIENCE)
+            until_in_force(lambda: shown(url) == ["stays"])
+    finally:
+        go.set()
 
 
 def is_of_jobs(verb):
