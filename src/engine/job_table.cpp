@@ -2,7 +2,6 @@
 #include "engine/job_table.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <ranges>
@@ -11,28 +10,10 @@
 
 #include "core/job_description.h"
 #include "core/requests.h"
+#include "engine/spec_hash.h"
 
 namespace gflow::engine {
 namespace {
-
-std::size_t hash_of(const JobSpec& spec) {
-  std::size_t hash = 0;
-  const auto add = [&hash](const auto& value) {
-    hash = hash * 31 + std::hash<std::remove_cvref_t<decltype(value)>>{}(value);
-  };
-  add(spec.user.uid);
-  add(spec.project);
-  add(spec.group);
-  add(spec.work_dir);
-  add(spec.priority);
-  add(spec.request.gpus);
-  add(spec.request.cpus);
-  add(spec.request.memory.bytes);
-  add(spec.request.gpu_memory.bytes);
-  add(spec.time_limit ? spec.time_limit->count() : 0);
-  for (const JobId id : spec.dependencies.jobs) add(id.value);
-  return hash;
-}
 
 /// Whether these jobs, one behind the other, are before this one.
 bool are_before(JobId first, std::uint64_t count, JobId id) {
