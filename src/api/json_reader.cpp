@@ -11,6 +11,7 @@
 #include "api/base64.h"
 #include "api/json.h"
 #include "base/text.h"
+#include "core/text_limits.h"
 
 namespace gflow::api {
 
@@ -114,7 +115,15 @@ void Reader::take(const Place& place, const Value& value, double& out, Range /*r
 }
 
 void Reader::take(const Place& place, const Value& value, std::string& out, Range /*range*/) {
+  // What programs are started with may be long; of all else the work that it makes is bounded.
+  const bool may_be_long = is_long_ || findings_.unknown == Unknown::Ignored;
+  const auto is_too_long = [&](const std::string& text) {
+    if (may_be_long || text.size() <= kMaxCommand) return false;
+    refuse(place, fmt::format("must not be longer than {} bytes", kMaxCommand));
+    return true;
+  };
   if (const auto* text = value.as<std::string>()) {
+    if (is_too_long(*text)) return;
     if (text->find('\0') != std::string::npos) {
       return refuse(place, "must not contain a NUL character");
     }
@@ -127,6 +136,7 @@ void Reader::take(const Place& place, const Value& value, std::string& out, Rang
   if (encoded == nullptr) return refuse_type(place, "a string or {\"base64\": \"...\"}", value);
   auto bytes = base64_decode(*encoded);
   if (!bytes) return refuse(place, "is not base64");
+  if (is_too_long(*bytes)) return;
   const bool may_have_nul = is_content_ || findings_.unknown == Unknown::Ignored;
   if (!may_have_nul && bytes->find('\0') != std::string::npos) {
     return refuse(place, "must not contain a NUL character");

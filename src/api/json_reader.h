@@ -91,13 +91,15 @@ class Reader {
   }
   template <typename T>
   void bytes(std::string_view name, T& out) {
+    is_long_ = true;
     field(name, out);
+    is_long_ = false;
   }
   /// What a file has, which may be any bytes: other texts of a request have no NUL.
   template <typename T>
   void content(std::string_view name, T& out) {
     is_content_ = true;
-    field(name, out);
+    bytes(name, out);
     is_content_ = false;
   }
   /// Whether there are any, and not too many, is judged by who has words for it.
@@ -107,7 +109,9 @@ class Reader {
   }
   template <typename T>
   void some_bytes(std::string_view name, std::vector<T>& out) {
+    is_long_ = true;
     required(name, out);
+    is_long_ = false;
   }
   /// Within its bounds; null is as good as not there.
   void between(std::string_view name, double& out, Bounds bounds);
@@ -233,6 +237,7 @@ class Reader {
   const Value::Object* object_ = nullptr;  // null if the value is not an object
   std::vector<std::string_view> asked_;    // every name a field was looked for by
   bool is_content_ = false;
+  bool is_long_ = false;
 };
 
 }  // namespace gflow::api

@@ -111,11 +111,11 @@ TEST(Json, TasksAreWrittenAsOne) {
 
 /// A short text of many items alike is much once it is read.
 TEST(Json, ItemsAlikeAreLimited) {
-  std::string text = R"({"items":[{"spec":{"work_dir":"/","command":")" + std::string(60'000, 'x') +
+  std::string text = R"({"items":[{"spec":{"work_dir":"/","command":")" + std::string(15'000, 'x') +
                      R"("},"payload":{"argv":["true"]}})";
-  for (int i = 0; i < 1000; ++i) text += R"(,{"like":0})";
+  for (int i = 0; i < 4000; ++i) text += R"(,{"like":0})";
   EXPECT_TRUE(read_submit_request(text + "]}"));
-  for (int i = 0; i < 1000; ++i) text += R"(,{"like":0})";
+  for (int i = 0; i < 4000; ++i) text += R"(,{"like":0})";
   const auto request = read_submit_request(text + "]}");
   ASSERT_FALSE(request);
   EXPECT_EQ(request.error().code, Code::Exhausted);
