@@ -9,10 +9,16 @@ namespace gflow::cli {
 
 std::vector<Option> common_options(Common common) {
   std::vector<Option> options;
+  if (common == Common::Text) {
+    options.push_back(
+        {.name = "json", .refused = tr("is not available: this command prints text")});
+  }
   if (common == Common::Client) {
     options.push_back({.name = "json",
                        .help = tr("Print the answer of the daemon as versioned JSON."),
                        .group = tr("Common options")});
+  }
+  if (common != Common::Basic) {
     options.push_back({.name = "color",
                        .value = "WHEN",
                        .help = tr("Use colours: auto (on a terminal, unless NO_COLOR is set), "

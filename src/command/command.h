@@ -43,6 +43,7 @@ struct Option {
   Complete complete = Complete::Nothing;
   std::vector<std::string> choices = {};   ///< the only values there are; empty for free text
   std::vector<std::string> excludes = {};  ///< options it cannot stand together with
+  std::string needs = {};                  ///< the option without which it means nothing
   std::string refused = {};  ///< why this version does not have it; such an option is a usage error
   bool hidden = false;       ///< parsed, not shown
   std::string field = {};    ///< the field of a job it sets, if it was made from its description
@@ -88,7 +89,8 @@ enum class Order {
 /// Options every command of a kind has besides its own.
 enum class Common {
   Basic,   ///< --help, --version
-  Client,  ///< and --json, --color, --gflow-config
+  Text,    ///< and --color, --server, --gflow-config; --json is refused
+  Client,  ///< and --json
 };
 [[nodiscard]] std::vector<Option> common_options(Common common);
 

@@ -160,7 +160,8 @@ class Reader {
   Invocation found_;
 };
 
-Result<void> check_exclusions(const Invocation& invocation) {
+/// Of options together: which exclude each other, and which need another.
+Result<void> check_together(const Invocation& invocation) {
   for (const Option& option : invocation.command->options) {
     if (!invocation.has(option.name)) continue;
     for (const std::string& other : option.excludes) {
@@ -169,6 +170,25 @@ Result<void> check_exclusions(const Invocation& invocation) {
                     tr_format("--{} and --{} are mutually exclusive", option.name, other));
       }
     }
+    if (!option.needs.empty() && !invocation.has(option.needs)) {
+      return fail(Code::Usage, tr_format("--{} requires --{}", option.name, option.needs));
+    }
+  }
+  return {};
+}
+
+/// What was typed before the subcommand is its own, if it has such options.
+Result<void> take_over(const Invocation& outer, Invocation& inner) {
+  const std::vector<Option> known = inner.command->all_options();
+  for (const auto& [name, values] : outer.options) {
+    const auto option = std::ranges::find(known, name, &Option::name);
+    if (option == known.end()) {
+      return fail(Code::Usage, tr_format("unknown option '{}'{}", "--" + name, ""));
+    }
+    if (!option->refused.empty()) {
+      return fail(Code::Usage, fmt::format("--{} {}", name, option->refused));
+    }
+    inner.options.try_emplace(name, values);
   }
   return {};
 }
@@ -231,20 +251,15 @@ const Command* chosen_subcommand(const Invocation& invocation) {
   return command.subcommand(invocation.words.front());
 }
 
-}  // namespace
-
-Result<Invocation> parse_options(const Command& command, std::span<const std::string> arguments) {
-  return Reader(command, arguments).read();
-}
-
-Result<Invocation> parse(const Command& command, std::span<const std::string> arguments) {
+/// As parse(), but for what options mean together.
+Result<Invocation> parse_words(const Command& command, std::span<const std::string> arguments) {
   Invocation invocation = GF_TRY(parse_options(command, arguments));
   const bool escaped = !arguments.empty() && arguments.front() == "--";
   if (const Command* sub = escaped ? nullptr : chosen_subcommand(invocation)) {
     const std::vector<std::string> rest(invocation.words.begin() + 1, invocation.words.end());
-    Invocation inner = GF_TRY(parse(*sub, rest));
+    Invocation inner = GF_TRY(parse_words(*sub, rest));
     inner.program = command.name + " " + inner.program;
-    for (auto& [name, values] : invocation.options) inner.options.try_emplace(name, values);
+    if (!asks_for_itself(inner)) GF_CHECK(take_over(invocation, inner));
     return inner;
   }
   if (asks_for_itself(invocation)) return invocation;
@@ -255,8 +270,19 @@ Result<Invocation> parse(const Command& command, std::span<const std::string> ar
   if (!invocation.words.empty() && command.words.most == 0 && !command.subcommands.empty()) {
     return no_subcommand(command, invocation.words.front());
   }
-  GF_CHECK(check_exclusions(invocation));
   GF_CHECK(check_words(invocation));
+  return invocation;
+}
+
+}  // namespace
+
+Result<Invocation> parse_options(const Command& command, std::span<const std::string> arguments) {
+  return Reader(command, arguments).read();
+}
+
+Result<Invocation> parse(const Command& command, std::span<const std::string> arguments) {
+  Invocation invocation = GF_TRY(parse_words(command, arguments));
+  if (!asks_for_itself(invocation)) GF_CHECK(check_together(invocation));
   return invocation;
 }
 

@@ -158,5 +158,42 @@ TEST(Parse, TakesASubcommandOfACommandWithWordsOnlyInFront) {
   EXPECT_EQ(parsed(command, "-- new x"), "| new x");
 }
 
+Command with_subcommands() {
+  const auto run = [](const Invocation&, Context&) -> Result<int> { return 0; };
+  return {.name = "demo",
+          .options = {{.name = "devices", .value = "X"}},
+          .subcommands = {{.name = "start",
+                           .options = {{.name = "devices", .value = "X"},
+                                       {.name = "form", .value = "F", .excludes = {"json"}},
+                                       {.name = "every", .value = "N", .needs = "watch"},
+                                       {.name = "watch"}},
+                           .run = run},
+                          {.name = "log", .common = Common::Text, .run = run}},
+          .run = run};
+}
+
+TEST(Parse, TakesOptionsBeforeTheSubcommandForItsOwn) {
+  constexpr Case kCases[] = {
+      {"--devices a start", "demo start: devices=a | "},
+      {"--devices a start --devices b", "demo start: devices=b | "},
+      {"--devices a log", "error: unknown option '--devices'"},
+      {"--devices a log --help", "demo log: help= | "},
+      {"--json start", "demo start: json= | "},
+      {"--json start --form x", "error: --form and --json are mutually exclusive"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(parsed(with_subcommands(), c.line), c.want) << c.line;
+}
+
+TEST(Parse, RefusesWhatWouldBePassedOver) {
+  constexpr Case kCases[] = {
+      {"start --every 5", "error: --every requires --watch"},
+      {"start --every 5 --watch", "demo start: every=5 watch= | "},
+      {"log --json", "error: --json is not available: this command prints text"},
+      {"--json log", "error: --json is not available: this command prints text"},
+      {"log --color never", "demo log: color=never | "},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(parsed(with_subcommands(), c.line), c.want) << c.line;
+}
+
 }  // namespace
 }  // namespace gflow::cli

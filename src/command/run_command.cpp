@@ -172,6 +172,7 @@ int run_command(const Command& command, std::span<const std::string> arguments) 
 }
 
 Result<int> run_help(const Invocation& invocation, Context& context) {
+  if (context.json) return fail(Code::Usage, tr("no command given"));
   context.out << help_text(*invocation.command, invocation.program, context.columns);
   return 0;
 }

@@ -135,7 +135,26 @@ def test_an_empty_list_says_what_more_there_is(machine):
 
 def test_an_option_that_would_do_nothing_is_refused(machine):
     ran = machine.run("gqueue", "--interval", "abc")
-    assert (ran.code, ran.err.splitlines()[0]) == (2, "gqueue: --interval is for --watch"), ran
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "gqueue: --interval requires --watch"), ran
+    for command, form, unused in (
+        (["gqueue", "--json", "-f", "JOBID"], "--json", "--format"),
+        (["gqueue", "-o", "jsonl", "--noheader"], "--output jsonl", "--noheader"),
+        (["gqueue", "-o", "csv", "--tree"], "--output csv", "--tree"),
+        (["gqueue", "-f", "{jobid}", "-o", "csv"], "--format TEMPLATE", "--output"),
+        (["gqueue", "--json", "-o", "csv"], "--json", "--output csv"),
+        (["gqueue", "--json", "-w", "--interval", "5"], "--json", "--interval"),
+        (["ginfo", "--topo", "-1"], "--topo", "--brief"),
+        (["ginfo", "-1", "--json"], "--brief", "--json"),
+        (["gjob", "log", "--path", "--last", "3", "1"], "--path", "--last"),
+        (["gbatch", "--dry-run", "--wait", "true"], "--wait", "--dry-run"),
+        (["gbatch", "--parsable", "--json", "true"], "--parsable", "--json"),
+        (["gctl", "snapshot", "-o", "now.json", "--json"], "--output", "--json"),
+    ):
+        ran = machine.run(*command)
+        assert (ran.code, ran.out) == (2, ""), ran
+        assert ran.err.splitlines()[0] == f"{' '.join(command[:1 + (command[0] in ('gjob', 'gctl'))])}: {form} and {unused} are mutually exclusive", ran
+    ran = machine.run("gbatch", "-v", "true")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "gbatch: --verbose requires --dry-run"), ran
     ran = machine.run("gcancel", "--all")
     assert (ran.code, ran.err.splitlines()[0]) == (2, "gcancel: --all is not an option; 'gcancel --me' cancels all of your jobs"), ran
 

@@ -215,9 +215,6 @@ Result<int> run(const Invocation& invocation, Context& context) {
   if (invocation.has("env") && !invocation.words.empty()) {
     return fail(Code::Usage, tr("--env runs no command; omit one of them"));
   }
-  if (invocation.has("pid") && !invocation.has("env")) {
-    return fail(Code::Usage, tr("--pid requires --env"));
-  }
   if (context.json && !invocation.has("env")) {
     return fail(Code::Usage, tr("--json requires --env: the output of a command is its own"));
   }
@@ -281,7 +278,8 @@ Command galloc_command() {
               {.name = "pid",
                .value = "PID",
                .help = tr("With --env: hold the GPUs until this process ends (default: the parent "
-                          "of galloc).")},
+                          "of galloc)."),
+               .needs = "env"},
               {.name = "env",
                .help = tr("Run no command: print the variables for a shell to set, and hold the "
                           "GPUs until that shell ends.")},

@@ -53,7 +53,8 @@ Command gctl_snapshot_command() {
                    .letters = "o",
                    .value = "FILE",
                    .help = tr("Write to this file instead of standard output."),
-                   .complete = Complete::File},
+                   .complete = Complete::File,
+                   .excludes = {"json"}},
                   {.name = "anonymous",
                    .help =
                        tr("Replace the names of users, jobs, projects and groups with numbers.")},

@@ -144,7 +144,8 @@ Command doctor_command() {
                               "parts, the last backup and the running jobs. gflowd must be down.")},
                   {.name = "system",
                    .letters = "",
-                   .help = tr("With --recover: rebuild the database of 'gflowd up --system'.")}},
+                   .help = tr("With --recover: rebuild the database of 'gflowd up --system'."),
+                   .needs = "recover"}},
       .run = run_doctor,
   };
 }

@@ -90,14 +90,15 @@ Command ginfo_command() {
       .options = {{.name = "brief",
                    .letters = "1",
                    .help = tr("Print one line per GPU and nothing else."),
-                   .excludes = {"long"}},
+                   .excludes = {"long", "json"}},
                   {.name = "long",
                    .letters = "l",
                    .help = tr("Print a block per GPU, with UUID, power and processes (default if "
                               "the output is not a terminal).")},
                   {.name = "topo",
                    .help =
-                       tr("Show how the GPUs are connected: links, PCIe paths and NUMA nodes.")},
+                       tr("Show how the GPUs are connected: links, PCIe paths and NUMA nodes."),
+                   .excludes = {"brief", "long"}},
                   no_pager_option()},
       .examples = {{"ginfo", tr("all GPUs")},
                    {"ginfo -l", tr("all details of each GPU")},

@@ -126,7 +126,8 @@ std::vector<Option> listing_options() {
            tr("Keep running and show every change, in place on a terminal, until q or Ctrl-C.")},
       {.name = "interval",
        .value = "SECONDS",
-       .help = tr("With --watch: seconds between updates of elapsed times (default: 2).")},
+       .help = tr("With --watch: seconds between updates of elapsed times (default: 2)."),
+       .needs = "watch"},
       no_pager_option(),
   };
 }
@@ -331,11 +332,44 @@ std::vector<std::uint64_t> missing_from(const api::JobPage& page, const JobQuery
   return missing;
 }
 
-Result<int> run_gqueue(const Invocation& invocation, Context& context) {
-  if (invocation.has("interval") && !invocation.has("watch")) {
-    return fail(Code::Usage, tr("--interval is for --watch"));
+/// Options that a form has no use for.
+std::vector<std::string> unused_by(Format format) {
+  switch (format) {
+    case Format::Table:
+      return {};
+    case Format::Json:
+    case Format::JsonLines:
+      return {"format", "noheader", "by-state", "tree", "interval"};
+    case Format::Csv:
+    case Format::Tsv:
+      return {"by-state", "tree", "interval"};
+    case Format::Yaml:
+      return {"noheader", "by-state", "tree", "interval"};
+    case Format::Template:
+      return {"output", "noheader", "by-state", "tree", "interval"};
   }
+  return {};
+}
+
+/// Two forms at once, and a form with what would be passed over in it.
+Result<void> check_form(const Invocation& invocation, const Listing& listing) {
+  const std::string output = invocation.get("output");
+  if (invocation.has("json") && invocation.has("output") && output != "json") {
+    return fail(Code::Usage,
+                tr_format("{} and {} are mutually exclusive", "--json", "--output " + output));
+  }
+  std::string form = invocation.has("output") ? "--output " + output : "--json";
+  if (listing.format == Format::Template) form = "--format TEMPLATE";
+  for (const std::string& option : unused_by(listing.format)) {
+    if (!invocation.has(option)) continue;
+    return fail(Code::Usage, tr_format("{} and {} are mutually exclusive", form, "--" + option));
+  }
+  return {};
+}
+
+Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   const Listing listing = GF_TRY(listing_of(invocation, context));
+  GF_CHECK(check_form(invocation, listing));
   if (!is_screen(listing)) context.is_for_programs();
   const long limit = GF_TRY(limit_of(invocation));
   const JobOrder order = GF_TRY(order_of(invocation));

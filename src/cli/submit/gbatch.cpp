@@ -436,6 +436,7 @@ Command gbatch_command() {
                                  .help = tr("Name of the script, with or without .sh."),
                                  .least = 1,
                                  .most = 1},
+                       .common = Common::Text,
                        .run = write_new_script}},
       .run = run_gbatch,
   };
