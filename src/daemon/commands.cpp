@@ -8,6 +8,7 @@
 
 #include "api/account.h"
 #include "api/config_view.h"
+#include "api/printed.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "command/context.h"
@@ -55,6 +56,7 @@ Result<int> run_foreground(const Invocation& typed, Context& context) {
   set_messages(nullptr);  // its log and its answers are for everybody
   Options options = GF_TRY(options_of(typed));
   if (typed.has("recover")) return run_recover(options, context);
+  if (context.json) return fail(Code::Usage, tr("--json requires a command: 'gflowd up --json'"));
   options.arguments = arguments_of(with_absolute_files(typed));
   auto daemon = Daemon::start(options);
   if (!daemon) {
@@ -149,7 +151,14 @@ Result<std::optional<api::DaemonView>> find_running(const std::optional<Target>&
   return std::nullopt;
 }
 
+/// One that runs, for a program.
+Result<int> print_document(Context& context) {
+  context.out << GF_TRY(context.daemon().call("GET", "/api/v1/daemon")) << '\n';
+  return 0;
+}
+
 Result<int> say_up(Context& context) {
+  if (context.json) return print_document(context);
   const auto daemon = GF_TRY(context.daemon().daemon());
   const auto machine = GF_TRY(context.daemon().machine());
   context.out << tr_format("gflowd is up (pid {}): {}\nLog: {}\n",
@@ -202,6 +211,7 @@ Result<int> already_up(const api::DaemonView& running, const Invocation& typed, 
   const bool is_everyones = running.mode == "system" && !typed.has("system");
   const std::string devices = typed.get("devices");
   if (devices.empty() || devices == running.devices) {
+    if (context.json) return print_document(context);
     context.out << (is_everyones
                         ? tr_format("the gflowd of this machine is already running (pid {}), for "
                                     "all its users\n",
@@ -288,6 +298,13 @@ bool is_not_running(const std::optional<Target>& target, const Error& error) {
   return !target && error.code == Code::Unreachable && os::own_home();
 }
 
+/// Of none that runs, where it would be.
+api::DaemonStatusView not_running_status(const Invocation& typed) {
+  const os::Paths paths = typed.has("system") ? os::system_paths() : os::user_paths();
+  const std::string log = paths.daemon_log();
+  return {"not_running", {}, "", paths.state_dir, os::exists(log) ? log : ""};
+}
+
 Result<int> down(const Invocation& typed, Context& context) {
   const auto target = aim(typed, context);
   if (target) GF_CHECK(check_not_stopped(target->holder));
@@ -300,6 +317,13 @@ Result<int> down(const Invocation& typed, Context& context) {
     if (machine) running = machine->running.size();
   }
   GF_CHECK(stop_and_wait(daemon, target, context));
+  if (context.json) {
+    auto status = not_running_status(typed);
+    if (daemon) status = {"not_running", {}, daemon->socket, daemon->state_dir, daemon->log_path};
+    if (daemon) status.running_jobs = running;
+    context.out << api::write(status) << '\n';
+    return 0;
+  }
   if (running == 0) {
     context.out << tr("gflowd is down\n");
     return 0;
@@ -374,6 +398,7 @@ Result<int> restart(const Invocation& as_typed, Context& context) {
 Result<int> reload(const Invocation& typed, Context& context) {
   (void)aim(typed, context);
   GF_CHECK(context.daemon().reload_daemon());
+  if (context.json) return print_document(context);
   context.out << tr("configuration reloaded\n");
   const auto left = GF_TRY(context.daemon().daemon()).settings_for_restart;
   if (!left.empty()) context.note(api::for_restart_text(left));
@@ -386,21 +411,26 @@ Result<int> status_unasked(const Invocation& typed,
                            const Error& error,
                            Context& context) {
   if (!target) {
-    const os::Paths paths = typed.has("system") ? os::system_paths() : os::user_paths();
-    const std::string log = paths.daemon_log();
-    context.out << context.listing([&] {
-      return tr("Status: Not running\n") + (os::exists(log) ? tr_format("Log: {}\n", log) : "");
-    });
+    const api::DaemonStatusView none = not_running_status(typed);
+    context.out << (context.json ? api::write(none) + '\n' : context.listing([&] {
+      return tr("Status: Not running\n") +
+             (none.log_path.empty() ? "" : tr_format("Log: {}\n", none.log_path));
+    }));
     if (is_not_running(target, error)) return not_running(typed);
     return std::unexpected(error);
   }
-  context.out << context.listing([&] {
+  const api::DaemonStatusView silent = {"not_answering",
+                                        target->holder.pid,
+                                        target->holder.socket,
+                                        target->paths.state_dir,
+                                        target->paths.daemon_log()};
+  context.out << (context.json ? api::write(silent) + '\n' : context.listing([&] {
     return tr_format("Status: Not answering\nPID: {}\nSocket: {}\nState: {}\nLog: {}\n",
-                     target->holder.pid,
-                     target->holder.socket,
-                     target->paths.state_dir,
-                     target->paths.daemon_log());
-  });
+                     *silent.pid,
+                     silent.socket,
+                     silent.state_dir,
+                     silent.log_path);
+  }));
   return std::unexpected(error.code == Code::Unreachable ? deaf(*target).error() : error);
 }
 
@@ -412,12 +442,9 @@ Result<int> status(const Invocation& typed, Context& context) {
       return status_unasked(typed, target, alive.error(), context);
     }
   }
-  if (context.json) {
-    context.out << GF_TRY(context.daemon().call("GET", "/api/v1/daemon")) << '\n';
-    return 0;
-  }
   const auto daemon = context.daemon().daemon();
   if (!daemon) return status_unasked(typed, target, daemon.error(), context);
+  if (context.json) return print_document(context);
   const auto machine = GF_TRY(context.daemon().machine());
   std::string text = context.listing([&] {
     return tr_format(

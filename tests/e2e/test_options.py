@@ -242,6 +242,37 @@ def test_json_is_one_versioned_document(machine):
         assert document["apiVersion"] == "gflow/v1" and document["kind"] == kind
 
 
+def test_what_prints_no_document_refuses_json(machine):
+    machine.wait(machine.submit("true"))
+    for command in (["gjob", "log", "1", "--json"], ["gjob", "--json", "log", "1"], ["gbatch", "new", "train", "--json"]):
+        ran = machine.run(*command)
+        assert (ran.code, ran.out) == (2, "") and "--json is not available" in ran.err, ran
+    assert "--json" not in machine.ok("gjob", "log", "--help")
+    for command in (["gctl", "--json"], ["gctl", "remote", "--json"], ["gflowd", "--json"]):
+        ran = machine.run(*command)
+        assert (ran.code, ran.out) == (2, ""), ran
+    assert json.loads(machine.ok("gcancel", "--me", "--json"))["jobs"] == []
+
+
+def test_a_daemon_that_goes_is_told_as_json(machine):
+    said = json.loads(machine.ok("gflowd", "up", "--json"))
+    assert said["kind"] == "Daemon"
+    assert json.loads(machine.ok("gflowd", "reload", "--json"))["kind"] == "Daemon"
+    gate = Gate(machine)
+    machine.submit("bash", "-c", gate.command)
+    gate.reached()
+    down = json.loads(machine.ok("gflowd", "down", "--json"))
+    assert (down["kind"], down["status"], down["pid"], down["running_jobs"]) == ("DaemonStatus", "not_running", None, 1)
+    assert (down["state_dir"], down["socket"]) == (said["state_dir"], said["socket"])
+    ran = machine.run("gflowd", "status", "--json")
+    status = json.loads(ran.out)
+    assert ran.code == 4 and (status["kind"], status["status"], status["running_jobs"]) == ("DaemonStatus", "not_running", None)
+    assert status["state_dir"] == said["state_dir"] and status["log_path"] == said["log_path"]
+    assert json.loads(machine.ok("gflowd", "up", "--json"))["pid"] != said["pid"]
+    assert json.loads(machine.ok("gflowd", "restart", "--json"))["kind"] == "Daemon"
+    gate.open()
+
+
 def test_why_names_the_holder(machine):
     gate = Gate(machine)
     first = machine.submit("--gpus", "2", "--time", "1:00:00", "bash", "-c", gate.command)

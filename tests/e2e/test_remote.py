@@ -83,11 +83,14 @@ def test_what_is_kept_is_for_its_owner_and_secrets_are_nowhere_else(lab, laptop)
     assert kept.stat().st_mode & 0o777 == 0o600 and kept.parent.stat().st_mode & 0o077 == 0
     listed = laptop.ok("gctl", "remote", "list")
     assert lab.url in listed and lab.fingerprint in listed and secret not in listed
+    document = laptop.ok("gctl", "remote", "list", "--json")
+    assert json.loads(document) == {"apiVersion": "gflow/v1", "kind": "Remotes", "remotes": [
+        {"name": "lab", "url": lab.url, "has_token": True, "fingerprint": lab.fingerprint}]} and secret not in document
     kept.chmod(0o640)
     ran = laptop.run("gqueue", "--server", "lab")
     assert ran.code == 5 and "chmod 600" in ran.err, ran
     kept.chmod(0o600)
-    laptop.ok("gctl", "remote", "remove", "lab")
+    assert json.loads(laptop.ok("gctl", "remote", "remove", "lab", "--json"))["remotes"] == []
     assert not kept.exists()
     ran = laptop.run("gqueue", "--server", "lab")
     assert ran.code == 3 and "gctl remote add" in ran.err, ran

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "api/account.h"
+#include "api/printed.h"
 #include "api/refusal.h"
 #include "base/text.h"
 #include "base/translate.h"
@@ -77,6 +78,17 @@ Result<void> check_there(const client::Remote& remote) {
   return {};
 }
 
+/// The remotes there are, for a program.
+Result<void> print_document(Context& context) {
+  std::vector<api::RemoteView> views;
+  for (const client::Remote& remote :
+       GF_TRY(client::remotes([&](const Error& error) { context.note(error.message); }))) {
+    views.push_back({remote.name, remote.url(), !remote.token.empty(), remote.fingerprint});
+  }
+  context.out << api::write_remotes(views) << '\n';
+  return {};
+}
+
 Result<int> add_remote(const Invocation& invocation, Context& context) {
   client::Remote remote = GF_TRY(client::parse_remote_url(invocation.words.at(1)));
   remote.name = invocation.words.at(0);
@@ -111,12 +123,20 @@ Result<int> add_remote(const Invocation& invocation, Context& context) {
     GF_CHECK(client::forget_remote(remote.name));
     return fail(there.error().code, tr_format("{}; nothing was added", there.error().message));
   }
-  context.out << tr_format(
-      "remote '{}' is added: 'gqueue --server {}'\n", remote.name, remote.name);
+  if (context.json) {
+    GF_CHECK(print_document(context));
+  } else {
+    context.out << tr_format(
+        "remote '{}' is added: 'gqueue --server {}'\n", remote.name, remote.name);
+  }
   return 0;
 }
 
 Result<int> list_remotes(const Invocation& /*invocation*/, Context& context) {
+  if (context.json) {
+    GF_CHECK(print_document(context));
+    return 0;
+  }
   const auto all =
       GF_TRY(client::remotes([&](const Error& error) { context.note(error.message); }));
   if (all.empty()) {
@@ -142,8 +162,9 @@ Result<int> list_remotes(const Invocation& /*invocation*/, Context& context) {
 Result<int> remove_remotes(const Invocation& invocation, Context& context) {
   for (const std::string& name : invocation.words) {
     GF_CHECK(client::forget_remote(name));
-    context.out << tr_format("remote '{}' is removed\n", name);
+    if (!context.json) context.out << tr_format("remote '{}' is removed\n", name);
   }
+  if (context.json) GF_CHECK(print_document(context));
   return 0;
 }
 

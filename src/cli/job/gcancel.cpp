@@ -220,6 +220,7 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
   const std::vector<JobId> jobs = GF_TRY(chosen(invocation, context));
   if (jobs.empty()) {
     context.note(tr("no job matches"));
+    if (context.json) context.out << api::write_job_ids({}) << '\n';
     return 0;
   }
   if (invocation.has("dry-run")) return preview(context, jobs, signal);
