@@ -111,6 +111,7 @@ struct Command {
   /// Subcommands that people try and that are elsewhere: the word, and what to type instead.
   std::vector<Example> elsewhere = {};
   bool hidden = false;
+  std::string page = {};  ///< its own man page, if it has one beside that of its program
   std::function<Result<int>(const Invocation&, Context&)> run = {};  ///< the exit code
 
   /// Own options, then the common ones.

@@ -15,8 +15,11 @@ namespace gflow::cli {
 [[nodiscard]] std::string help_text(const Command& command,
                                     const std::string& program,
                                     std::size_t screen = 0);
-/// The man page as roff, with a section for each subcommand.
-[[nodiscard]] std::string man_page(const Command& command, std::string_view version);
+/// The man page as roff, with a part for each subcommand that has none of its own. `program` is as
+/// above; "gflow lab" is on page gflow-lab.
+[[nodiscard]] std::string man_page(const Command& command,
+                                   const std::string& program,
+                                   std::string_view version);
 
 /// The option as help shows it: "-g, --gpus N".
 [[nodiscard]] std::string option_head(const Option& option);

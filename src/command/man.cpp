@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/text.h"
 #include "base/translate.h"
 #include "command/help.h"
@@ -56,14 +59,23 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-std::string options_section(const Command& command, std::string_view macro) {
+/// A term and what it means. `head` is roff already.
+std::string term(std::string_view head, std::string_view text) {
+  return fmt::format(".TP\n{}\n{}\n", head, roff(text));
+}
+std::string bold(std::string_view text) { return fmt::format("\\fB{}\\fR", roff(text)); }
+std::string italic(std::string_view text) { return fmt::format("\\fI{}\\fR", roff(text)); }
+std::string section(std::string_view heading) { return fmt::format(".SH {}\n", upper(heading)); }
+
+std::string option_term(const Option& option) {
+  return term(bold(trim(option_head(option))), option_help(option));
+}
+
+std::string options_section(const Command& command) {
   std::string out;
   for (const OptionGroup& group : option_groups(command)) {
-    out += fmt::format("{} \"{}\"\n", macro, macro == ".SH" ? upper(group.heading) : group.heading);
-    for (const Option& option : group.options) {
-      out += fmt::format(
-          ".TP\n\\fB{}\\fR\n{}\n", roff(trim(option_head(option))), roff(option_help(option)));
-    }
+    out += fmt::format(".SH \"{}\"\n", upper(group.heading));
+    for (const Option& option : group.options) out += option_term(option);
   }
   return out;
 }
@@ -71,58 +83,103 @@ std::string options_section(const Command& command, std::string_view macro) {
 std::string synopsis(const Command& command, const std::string& program) {
   std::string out;
   for (const std::string& form : command.usage) {
-    out += fmt::format("{}\\fB{}\\fR {}\n", out.empty() ? "" : ".br\n", roff(program), roff(form));
+    out += fmt::format("{}{} {}\n", out.empty() ? "" : ".br\n", bold(program), roff(form));
   }
-  return out.empty() ? fmt::format("\\fB{}\\fR [options]\n", roff(program)) : out;
+  return out.empty() ? bold(program) + " [options]\n" : out;
 }
 
-std::string subcommands_section(const Command& command) {
+std::string examples(const Command& command) {
   std::string out;
-  for (const Command& sub : command.subcommands) {
-    if (sub.hidden) continue;
-    if (out.empty()) out = ".SH COMMANDS\n";
-    const std::string program = command.name + " " + sub.name;
-    out += fmt::format(".SS \"{}\"\n{}", roff(sub.name), synopsis(sub, program));
-    out += fmt::format(".PP\n{}.\n", roff(sub.summary));
-    if (!sub.description.empty()) out += ".PP\n" + paragraphs(sub.description);
-    for (const Option& option : sub.options) {
-      if (option.hidden || !option.refused.empty()) continue;
-      out += fmt::format(
-          ".TP\n\\fB{}\\fR\n{}\n", roff(trim(option_head(option))), roff(option_help(option)));
-    }
+  for (const Example& example : command.examples) out += term(bold(example.line), example.text);
+  return out;
+}
+
+/// A subcommand and those below it, each by its name behind that of the program: "token create".
+std::string subcommand_part(const Command& sub,
+                            const std::string& program,
+                            const std::string& name) {
+  const std::string others =
+      sub.aliases.empty() ? "" : fmt::format(" ({})", join(sub.aliases, ", "));
+  std::string out = fmt::format(".SS \"{}{}\"\n{}.PP\n{}\n",
+                                roff(name),
+                                roff(others),
+                                synopsis(sub, program + " " + name),
+                                roff(sub.summary + tr(".")));
+  if (!sub.description.empty()) out += ".PP\n" + paragraphs(sub.description);
+  if (!sub.words.help.empty()) out += term(italic(sub.words.name), sub.words.help);
+  for (const Option& option : sub.options) {
+    if (!option.hidden && option.refused.empty()) out += option_term(option);
+  }
+  for (const Example& note : sub.notes) out += term(bold(note.line), note.text);
+  out += examples(sub);
+  for (const Command& below : sub.subcommands) {
+    if (!below.hidden) out += subcommand_part(below, program, name + " " + below.name);
   }
   return out;
 }
 
-std::string closing_sections(const Command& command) {
-  std::string out = ".SH EXIT STATUS\n";
-  for (const ExitCode& exit : exit_codes()) {
-    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", exit.code, roff(tr(exit.meaning)));
+/// Of those that have a page of their own, what it is called.
+std::string subcommands_section(const Command& command, const std::string& program) {
+  std::string out;
+  for (const Command& sub : command.subcommands) {
+    if (sub.hidden) continue;
+    if (sub.page.empty()) {
+      out += subcommand_part(sub, program, sub.name);
+    } else {
+      out += fmt::format(".TP\n{}\n{}{}{}(1)\n",
+                         bold(program + " " + sub.name),
+                         roff(sub.summary),
+                         tr(": "),
+                         bold(sub.page));
+    }
   }
-  out += ".SH ENVIRONMENT\n";
+  return out.empty() ? out : section(tr("COMMANDS")) + out;
+}
+
+/// Whether it, or one of its subcommands, is a command of gflowd.
+bool asks_gflowd(const Command& command) {
+  return command.common != Common::Basic || std::ranges::any_of(command.subcommands, asks_gflowd);
+}
+
+std::string environment_and_files() {
   constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
       {"GFLOW_SOCKET", tr_later("Socket of the daemon to talk to.")},
       {"GFLOW_CONFIG", tr_later("gflow's configuration file.")},
       {"NO_COLOR", tr_later("Disables colours if set and not empty.")},
   };
-  for (const auto& [name, text] : kVariables) {
-    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", name, roff(tr(text)));
-  }
-  out += ".SH FILES\n";
+  std::string out = section(tr("ENVIRONMENT"));
+  for (const auto& [name, text] : kVariables)
+    out += term(fmt::format("\\fB{}\\fR", name), tr(text));
   constexpr std::pair<std::string_view, std::string_view> kFiles[] = {
       {"~/.config/gflow/gflow.toml",
        tr_later("Configuration file (/etc/gflow/gflow.toml for a shared daemon).")},
       {"~/.local/share/gflow/logs/<job_id>.log",
        tr_later("Output of a job, stdout and stderr together.")},
   };
-  for (const auto& [name, text] : kFiles) {
-    out += fmt::format(".TP\n\\fI{}\\fR\n{}\n", roff(name), roff(tr(text)));
+  out += section(tr("FILES"));
+  for (const auto& [name, text] : kFiles) out += term(italic(name), tr(text));
+  return out;
+}
+
+std::string closing_sections(const Command& command, std::string_view page) {
+  std::string out = section(tr("EXIT STATUS"));
+  for (const ExitCode& exit : exit_codes()) {
+    out += term(fmt::format("\\fB{}\\fR", exit.code), tr(exit.meaning));
   }
-  out += ".SH SEE ALSO\n";
+  if (asks_gflowd(command)) out += environment_and_files();
+  out += section(tr("SEE ALSO"));
   std::string others;
-  for (const std::string_view other :
-       {"gbatch", "gcancel", "gflow", "gflowd", "ginfo", "gjob", "gqueue"}) {
-    if (other == command.name) continue;
+  for (const std::string_view other : {"galloc",
+                                       "gbatch",
+                                       "gcancel",
+                                       "gctl",
+                                       "gflow",
+                                       "gflowd",
+                                       "ginfo",
+                                       "gjob",
+                                       "gqueue",
+                                       "gstats"}) {
+    if (other == page) continue;
     others += fmt::format("{}\\fB{}\\fR(1)", others.empty() ? "" : ", ", other);
   }
   return out + others + "\n";
@@ -130,32 +187,30 @@ std::string closing_sections(const Command& command) {
 
 }  // namespace
 
-std::string man_page(const Command& command, std::string_view version) {
+std::string man_page(const Command& command, const std::string& program, std::string_view version) {
+  std::string page = program;
+  std::ranges::replace(page, ' ', '-');
   std::string out =
-      fmt::format(".TH {} 1 \"\" \"gflow {}\" \"gflow\"\n", upper(command.name), version);
-  out += fmt::format(".SH NAME\n{} \\- {}\n", command.name, roff(command.summary));
-  out += ".SH SYNOPSIS\n" + synopsis(command, command.name);
-  if (!command.description.empty()) out += ".SH DESCRIPTION\n" + paragraphs(command.description);
-  out += subcommands_section(command);
-  if (!command.words.help.empty()) {
-    out += fmt::format(
-        ".SH ARGUMENTS\n.TP\n\\fI{}\\fR\n{}\n", roff(command.words.name), roff(command.words.help));
+      fmt::format(".TH {} 1 \"\" \"gflow {}\" \"gflow\"\n", roff(upper(page)), version);
+  out += section(tr("NAME")) + fmt::format("{} \\- {}\n", roff(page), roff(command.summary));
+  out += section(tr("SYNOPSIS")) + synopsis(command, program);
+  if (!command.description.empty()) {
+    out += section(tr("DESCRIPTION")) + paragraphs(command.description);
   }
-  out += options_section(command, ".SH");
+  out += subcommands_section(command, program);
+  if (!command.words.help.empty()) {
+    out += section(tr("ARGUMENTS")) + term(italic(command.words.name), command.words.help);
+  }
+  out += options_section(command);
   for (const Example& note : command.notes) {
     out += fmt::format(".SH \"{}\"\n{}", upper(note.line), paragraphs(note.text));
   }
   for (const Legend& legend : command.legends) {
     out += fmt::format(".SH \"{}\"\n", upper(legend.heading));
-    for (const Example& word : legend.words) {
-      out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(word.line), roff(word.text));
-    }
+    for (const Example& word : legend.words) out += term(bold(word.line), word.text);
   }
-  if (!command.examples.empty()) out += ".SH EXAMPLES\n";
-  for (const Example& example : command.examples) {
-    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(example.line), roff(example.text));
-  }
-  return out + closing_sections(command);
+  if (!command.examples.empty()) out += section(tr("EXAMPLES")) + examples(command);
+  return out + closing_sections(command, page);
 }
 
 }  // namespace gflow::cli

@@ -119,7 +119,7 @@ const std::string* built_in(std::span<const std::string> arguments) {
 Result<int> run_built_in(const Command& command, std::span<const std::string> arguments) {
   const std::string& verb = arguments.front();
   if (verb == "__man") {
-    std::cout << man_page(command, kVersion);
+    std::cout << man_page(command, command.name, kVersion);
     return 0;
   }
   if (verb == "__complete") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <ostream>
+#include <utility>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -40,11 +41,17 @@ const Program* program_asked_for(std::string_view name) {
   return at == kPrograms.end() ? nullptr : at;
 }
 
-/// gflowd prints its own: it is another program, of a layer above this one.
-Result<int> become_gflowd(Context& context) {
+/// Programs of layers above this one, which print their own pages.
+constexpr std::array<std::string_view, 3> kOthers = {"gflowd", "gflow-kube", "gflow-device-plugin"};
+
+/// Commands that are no programs, in the order of gflow's table.
+constexpr std::array kOwn = {"spec", "lab", "doctor", "man"};
+
+/// Returns only if there is no such program.
+Result<int> become(const std::string& name, Context& context) {
   context.out.flush();
-  const std::string program = os::program_directory() + "/gflowd";
-  (void)::execl(program.c_str(), "gflowd", "__man", nullptr);
+  const std::string program = os::program_directory() + "/" + name;
+  (void)::execl(program.c_str(), name.c_str(), "__man", nullptr);
   return os::errno_error("run", program);
 }
 
@@ -59,14 +66,33 @@ void show_page(const std::string& name) {
 Result<int> run_man(const Invocation& invocation, Context& context) {
   const std::string& name = invocation.words.front();
   if (context.out_is_terminal) show_page(name);
-  if (name == "gflowd") return become_gflowd(context);
-  const Program* program = program_called(name);
-  context.out << man_page(program == nullptr ? gflow_command() : program->command(), kVersion);
+  if (std::ranges::find(kOthers, name) != kOthers.end()) return become(name, context);
+  if (const Program* program = program_called(name)) {
+    context.out << man_page(program->command(), name, kVersion);
+    return 0;
+  }
+  const Command gflow = gflow_command();
+  const auto sub = std::ranges::find_if(
+      gflow.subcommands, [&](const Command& one) { return one.page == name || one.name == name; });
+  context.out << (sub == gflow.subcommands.end() ? man_page(gflow, "gflow", kVersion)
+                                                 : man_page(*sub, "gflow " + sub->name, kVersion));
   return 0;
 }
 
+/// All there is a page about, and the short names of gflow's own commands.
+std::vector<std::string> page_names() {
+  std::vector<std::string> names = {"gflow"};
+  names.insert(names.end(), kOthers.begin(), kOthers.end());
+  for (const Program& program : kPrograms) names.emplace_back(program.name);
+  for (const char* own : kOwn) {
+    names.push_back(std::string("gflow-") + own);
+    names.emplace_back(own);
+  }
+  return names;
+}
+
 Command man_command() {
-  Command command{
+  return {
       .name = "man",
       .summary = tr("show the man page of a command, or print it as roff where nobody looks"),
       .usage = {"COMMAND"},
@@ -75,14 +101,12 @@ Command man_command() {
                 .least = 1,
                 .most = 1,
                 .complete = Complete::Choice,
-                .choices = {"gflow", "gflowd"}},
+                .choices = page_names()},
       .common = Common::Basic,
       .examples = {{"gflow man gbatch", tr("read a man page")},
                    {"gflow man gbatch > gbatch.1", tr("have it in a file")}},
       .run = run_man,
   };
-  for (const Program& program : kPrograms) command.words.choices.emplace_back(program.name);
-  return command;
 }
 
 }  // namespace
@@ -108,12 +132,14 @@ Command gflow_command() {
   };
   for (const Program& program : kPrograms) {
     command.subcommands.push_back(program.command());
+    command.subcommands.back().page = program.name;
     command.subcommands.back().aliases.emplace_back(short_name(program.name));
   }
-  command.subcommands.push_back(spec_command());
-  command.subcommands.push_back(lab_command());
-  command.subcommands.push_back(doctor_command());
-  command.subcommands.push_back(man_command());
+  for (auto make : {spec_command, lab_command, doctor_command, man_command}) {
+    Command own = make();
+    own.page = "gflow-" + own.name;
+    command.subcommands.push_back(std::move(own));
+  }
   return command;
 }
 

@@ -6,7 +6,10 @@
 
 #include <set>
 
+#include "base/catalogue_for_tests.h"
+#include "base/message_catalogue.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "base/version.h"
 #include "cli/commands.h"
 #include "command/golden_test.h"
@@ -23,16 +26,17 @@ void expect_golden_help(const Command& command, const std::string& program) {
   expect_golden(file + ".help", help_text(command, program));
 }
 
+/// And that of each command below it.
+void expect_golden_helps(const Command& command, const std::string& program) {
+  expect_golden_help(command, program);
+  for (const Command& sub : command.subcommands) expect_golden_helps(sub, program + " " + sub.name);
+}
+
 TEST(Help, IsAsReviewed) {
-  for (const Command& command : suite()) {
-    expect_golden_help(command, command.name);
-    for (const Command& sub : command.subcommands) {
-      expect_golden_help(sub, command.name + " " + sub.name);
-    }
-  }
+  for (const Command& command : suite()) expect_golden_helps(command, command.name);
   expect_golden_help(gflow_command(), "gflow");
   for (const Command& sub : gflow_command().subcommands) {
-    if (sub.name[0] != 'g') expect_golden_help(sub, "gflow " + sub.name);
+    if (sub.name[0] != 'g') expect_golden_helps(sub, "gflow " + sub.name);
   }
 }
 
@@ -43,6 +47,19 @@ TEST(Help, FitsEightyColumns) {
       EXPECT_LE(display_width(line), 80U) << line;
     }
   }
+}
+
+/// Whether the text has all pieces, each behind the one before it.
+testing::AssertionResult holds_in_order(std::string_view text,
+                                        std::initializer_list<std::string_view> pieces) {
+  std::size_t at = 0;
+  for (const std::string_view piece : pieces) {
+    at = text.find(piece, at);
+    if (at == std::string_view::npos)
+      return testing::AssertionFailure() << piece << " in\n" << text;
+    at += piece.size();
+  }
+  return testing::AssertionSuccess();
 }
 
 void expect_sound(const Command& command) {
@@ -62,6 +79,7 @@ void expect_sound(const Command& command) {
     for (const std::string& other : option.excludes) {
       EXPECT_TRUE(names.contains(other)) << command.name << " --" << other;
     }
+    EXPECT_TRUE(option.needs.empty() || names.contains(option.needs)) << option.name;
   }
   EXPECT_TRUE(command.run || !command.subcommands.empty()) << command.name;
   for (const Command& sub : command.subcommands) expect_sound(sub);
@@ -71,7 +89,7 @@ TEST(Table, NamesEverythingOnce) { expect_sound(gflow_command()); }
 
 TEST(ManPage, IsRoffWithASectionForEachPart) {
   for (const Command& command : suite()) {
-    const std::string page = man_page(command, "1.2");
+    const std::string page = man_page(command, command.name, "1.2");
     EXPECT_TRUE(page.starts_with(".TH ")) << page.substr(0, 40);
     for (const std::string_view section :
          {"NAME", "SYNOPSIS", "EXIT STATUS", "ENVIRONMENT", "FILES", "SEE ALSO"}) {
@@ -87,12 +105,63 @@ TEST(ManPage, IsRoffWithASectionForEachPart) {
 TEST(ManPage, EscapesWhatRoffWouldTake) {
   const Command command{
       .name = "demo", .summary = "a -- b", .description = ".start\n\n'quoted' back\\slash ~ ^ `x`"};
-  const std::string page = man_page(command, "1");
+  const std::string page = man_page(command, "demo", "1");
   EXPECT_NE(page.find("\n\\&.start\n"), std::string::npos) << page;
   EXPECT_NE(page.find("\n\\&\\(aqquoted\\(aq back\\eslash \\(ti \\(ha \\(gax\\(ga\n"),
             std::string::npos)
       << page;
   EXPECT_NE(page.find("demo \\- a \\-\\- b\n"), std::string::npos) << page;
+}
+
+Command command_called(std::string_view name) {
+  for (Command& command : gflow_command().subcommands) {
+    if (command.name == name) return std::move(command);
+  }
+  ADD_FAILURE() << name;
+  return {};
+}
+
+TEST(ManPage, TellsOfSubcommandsHoweverDeep) {
+  EXPECT_TRUE(holds_in_order(man_page(command_called("gctl"), "gctl", "1"),
+                             {".SS \"token\"\n",
+                              ".SS \"token create\"\n\\fBgctl token create\\fR [\\-\\-scope SCOPE]",
+                              "\\fINAME\\fR\nName of the token.\n",
+                              ".TP\n\\fB\\-\\-expires TIME\\fR\n",
+                              "\\fBgctl token create laptop ",
+                              ".SS \"token revoke\"\n",
+                              ".SS \"remote add\"\n"}));
+}
+
+TEST(ManPage, OfTheWholeSuiteLeadsToTheOthers) {
+  const std::string page = man_page(gflow_command(), "gflow", "1");
+  for (const Command& sub : gflow_command().subcommands) {
+    EXPECT_NE(page.find(fmt::format("\\fBgflow {}\\fR\n", sub.name)), std::string::npos)
+        << sub.name;
+    EXPECT_FALSE(sub.page.empty()) << sub.name;
+  }
+  EXPECT_NE(page.find(": \\fBgflow\\-lab\\fR(1)\n"), std::string::npos) << page;
+  EXPECT_EQ(page.find("\\-\\-gpu\\-memory"), std::string::npos) << page;
+}
+
+TEST(ManPage, OfACommandBelowGflowIsByItsWholeName) {
+  EXPECT_TRUE(holds_in_order(man_page(command_called("lab"), "gflow lab", "1"),
+                             {".TH GFLOW\\-LAB 1 ",
+                              "\n.SH NAME\ngflow\\-lab \\- ",
+                              "\n.SH SYNOPSIS\n\\fBgflow lab\\fR EXPERIMENT",
+                              ".SS \"replay\"\n\\fBgflow lab replay\\fR "}));
+}
+
+TEST(ManPage, HasItsHeadingsInTheLanguageOfTheReader) {
+  const std::string bytes =
+      catalogue_bytes({{"", "\nLanguage: zh_CN\n"}, {"EXIT STATUS", "退出状态"}, {"NAME", "名称"}});
+  const auto chinese = MessageCatalogue::read(bytes);
+  ASSERT_TRUE(chinese);
+  const Command gqueue = command_called("gqueue");
+  set_messages(&*chinese);
+  const std::string page = man_page(gqueue, "gqueue", "1");
+  set_messages(nullptr);
+  EXPECT_NE(page.find("\n.SH 名称\n"), std::string::npos) << page.substr(0, 200);
+  EXPECT_NE(page.find("\n.SH 退出状态\n"), std::string::npos);
 }
 
 TEST(Version, IsThatOfTheBuild) {

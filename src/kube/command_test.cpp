@@ -16,5 +16,11 @@ TEST(KubeCommand, HelpIsAsReviewed) {
                      cli::help_text(*command.subcommand("serve"), "gflow-kube serve"));
 }
 
+TEST(KubeCommand, ManPageTellsNothingOfGflowdsFiles) {
+  const std::string page = cli::man_page(gflow_kube_command(), "gflow-kube", "1");
+  EXPECT_NE(page.find(".SS \"webhook\"\n"), std::string::npos) << page;
+  EXPECT_EQ(page.find("GFLOW_SOCKET"), std::string::npos) << page;
+}
+
 }  // namespace
 }  // namespace gflow::kube

@@ -97,10 +97,11 @@ def test_hold_release_and_last_job(machine):
 
 
 def test_man_pages_of_every_program(machine):
-    for name in ("gflow", "gflowd", "gbatch", "gctl"):
+    for name in ("gflow", "gflowd", "gbatch", "gctl", "gflow-kube", "gflow-lab", "gflow-spec", "gflow-doctor"):
         page = machine.ok("gflow", "man", name)
         assert page.startswith(".TH") or ".TH" in page[:200], page[:200]
-        assert f"{name} " in page
+        assert f"{name} " in page.replace("\\-", "-")
+    assert machine.ok("gflow", "man", "lab") == machine.ok("gflow", "man", "gflow-lab")
 
 
 def test_begin_time(machine):
