@@ -31,6 +31,12 @@ enum class Complete {
   Choice,  ///< one of `choices`
 };
 
+/// A line as it is typed or printed, and what it is for.
+struct Example {
+  std::string line = {};
+  std::string text = {};
+};
+
 struct Option {
   std::string name = {};     ///< long name without dashes; what Invocation is asked for
   std::string letters = {};  ///< one-letter names; the first is the one shown
@@ -42,6 +48,7 @@ struct Option {
   std::string implied = {};  ///< the value if the option stands alone; "" requires one
   Complete complete = Complete::Nothing;
   std::vector<std::string> choices = {};   ///< the only values there are; empty for free text
+  std::vector<Example> suggestions = {};   ///< values that completion offers; others are none less
   std::vector<std::string> excludes = {};  ///< options it cannot stand together with
   std::string needs = {};                  ///< the option without which it means nothing
   std::string refused = {};  ///< why this version does not have it; such an option is a usage error
@@ -68,11 +75,6 @@ struct Positional {
   std::vector<FirstWord> first = {};  ///< where completion depends on it; else empty
 };
 constexpr std::size_t kAnyNumber = static_cast<std::size_t>(-1);
-
-struct Example {
-  std::string line = {};
-  std::string text = {};
-};
 
 /// What words of a command's output mean.
 struct Legend {

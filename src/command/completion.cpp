@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -29,9 +31,16 @@ std::vector<Candidate> status_candidates() {
   return all;
 }
 
-/// What may stand for a value or word of that kind. A list is completed at its last piece.
+std::vector<Candidate> candidates_of(const std::vector<std::string>& choices) {
+  std::vector<Candidate> all;
+  for (const std::string& choice : choices) all.push_back({choice, ""});
+  return all;
+}
+
+/// What may stand for a value or word of that kind, or is one of `known`. A list is completed at
+/// its last piece.
 Completion values(Complete kind,
-                  const std::vector<std::string>& choices,
+                  std::vector<Candidate> known,
                   std::string_view typed,
                   const Lookup& lookup) {
   Completion completion;
@@ -41,7 +50,7 @@ Completion values(Complete kind,
   constexpr std::array kAsked = {
       Complete::Job, Complete::User, Complete::Gpu, Complete::DrainedGpu};
   if (std::ranges::find(kAsked, kind) != kAsked.end()) completion.candidates = lookup(kind);
-  for (const std::string& choice : choices) completion.candidates.push_back({choice, ""});
+  std::ranges::move(known, std::back_inserter(completion.candidates));
   const std::size_t comma = typed.rfind(',');
   if (comma != std::string_view::npos) {
     for (Candidate& candidate : completion.candidates) {
@@ -50,6 +59,12 @@ Completion values(Complete kind,
   }
   keep_matching(completion, typed);
   return completion;
+}
+
+Completion values_of(const Option& option, std::string_view typed, const Lookup& lookup) {
+  std::vector<Candidate> known = candidates_of(option.choices);
+  for (const Example& one : option.suggestions) known.push_back({one.line, one.text});
+  return values(option.complete, std::move(known), typed, lookup);
 }
 
 const Option* option_called(const std::vector<Option>& table, std::string_view word) {
@@ -81,8 +96,7 @@ std::optional<Completion> attached_value(const std::vector<Option>& table,
   if (!typed.starts_with("--") || equals == std::string_view::npos) return std::nullopt;
   const Option* option = option_called(table, typed.substr(0, equals));
   if (option == nullptr) return Completion{};
-  Completion completion =
-      values(option->complete, option->choices, typed.substr(equals + 1), lookup);
+  Completion completion = values_of(*option, typed.substr(equals + 1), lookup);
   for (Candidate& candidate : completion.candidates) {
     candidate.word.insert(0, typed.substr(0, equals + 1));
   }
@@ -94,7 +108,9 @@ Completion words(const Positional& known,
                  std::span<const std::string> before,
                  std::string_view typed,
                  const Lookup& lookup) {
-  if (known.first.empty()) return values(known.complete, known.choices, typed, lookup);
+  if (known.first.empty()) {
+    return values(known.complete, candidates_of(known.choices), typed, lookup);
+  }
   Completion completion;
   for (const FirstWord& first : known.first) {
     if (before.empty()) completion.candidates.push_back({first.word, ""});
@@ -160,9 +176,7 @@ Completion complete_words(const Command& command,
     }
     before.push_back(line[i]);
   }
-  if (wants_value != nullptr) {
-    return values(wants_value->complete, wants_value->choices, typed, lookup);
-  }
+  if (wants_value != nullptr) return values_of(*wants_value, typed, lookup);
   if (auto attached = attached_value(table, typed, lookup)) return *attached;
   if (typed.starts_with("-")) return option_names(table, typed);
   if (command.words.complete == Complete::Command && command.words.most > 0) {

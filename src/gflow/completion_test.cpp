@@ -50,6 +50,12 @@ TEST(Completion, KnowsTheTable) {
        ":words Queued Hold Starting Running Suspended Completing Finished Failed "
        "Cancelled Timeout Lost"},
       {"gqueue", "-o j", ":words json jsonl"},
+      {"gqueue", "-f JOB", ":words JOBID"},
+      {"gqueue", "-f JOBID,ST", ":words JOBID,ST JOBID,STATE JOBID,STARTED"},
+      {"gqueue", "--format=NODEL", ":words --format=NODELIST"},
+      {"gqueue", "-r t", ":words time"},
+      {"gqueue", "--sort -p", ":words -priority"},
+      {"gjob", "log --js", ":words"},
       {"gqueue", "--color al", ":words always"},
       {"gjob", "wh", ":words why"},
       {"gjob", "log ", ":words 41 42"},

@@ -96,13 +96,36 @@ std::vector<Option> further_selection_options() {
   };
 }
 
+/// For completion: what -f takes, without signs that a shell would read.
+std::vector<Example> field_names() {
+  std::vector<Example> names;
+  for (const Field& field : queue_fields()) {
+    const bool is_plain = field.name.find('(') == std::string::npos || field.aliases.empty();
+    names.push_back({is_plain ? field.name : field.aliases.front(), field.help});
+  }
+  return names;
+}
+
+/// For completion: what --sort takes, and the same backwards.
+std::vector<Example> sort_keys() {
+  std::vector<Example> keys;
+  const std::string names = job_keys();
+  for (const char* sign : {"", "-"}) {
+    for (const std::string_view key : split(names, ',')) {
+      keys.push_back({sign + std::string(trim(key)), ""});
+    }
+  }
+  return keys;
+}
+
 std::vector<Option> listing_options() {
   return {
       {.name = "format",
        .letters = "f",
        .value = "FIELDS",
        .help = tr("Columns to show, separated by commas, or a template such as '{jobid} {name}'. "
-                  "The columns are listed below.")},
+                  "The columns are listed below."),
+       .suggestions = field_names()},
       {.name = "output",
        .letters = "o",
        .value = "FORM",
@@ -114,7 +137,8 @@ std::vector<Option> listing_options() {
       {.name = "sort",
        .letters = "r",
        .value = "KEY",
-       .help = tr_format("Sort by {}; -KEY reverses the order.", job_keys())},
+       .help = tr_format("Sort by {}; -KEY reverses the order.", job_keys()),
+       .suggestions = sort_keys()},
       {.name = "by-state",
        .letters = "g",
        .help = tr("Group the jobs by state."),
