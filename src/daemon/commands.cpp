@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "command/context.h"
+#include "command/times.h"
 #include "command/wrap.h"
 #include "daemon/background.h"
 #include "daemon/daemon.h"
@@ -473,7 +474,7 @@ Result<int> status(const Invocation& typed, Context& context) {
       return tr_format("API for other machines: {}\nIts certificate: {}\nValid until: {}\n",
                        daemon->tls_url,
                        daemon->tls_fingerprint,
-                       expires ? rfc3339(*expires) : tr("not known"));
+                       expires ? cli::local_text(*expires) : tr("not known"));
     });
   }
   context.out << cli::fit_lines(text, context.columns);

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import termios
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from commands import COMMANDS
@@ -205,6 +206,17 @@ def test_a_man_page_is_read_on_a_terminal(machine, name):
     reader.chmod(0o755)
     shown, _ = on_terminal(machine, "gflow", "man", name, env={"PATH": f"{reader.parent}:{machine.environment['PATH']}"})
     assert f"read by man -l -: .TH {name.upper()}" in shown.screen.text()
+
+
+def test_times_are_those_of_the_reader(machine):
+    """As of everything else a person reads, also until when GPUs are held."""
+    east = timezone(timedelta(hours=8))
+    earliest = datetime.now(east).replace(microsecond=0)
+    shown, code = on_terminal(machine, "galloc", "--ttl", "1h", "true", columns=200, env={"TZ": "<+08>-8"})
+    found = re.search(r"until (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", shown.screen.text())
+    assert code == 0 and found, shown.screen.text()
+    until = datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=east)
+    assert earliest + timedelta(hours=1) <= until <= datetime.now(east) + timedelta(hours=1, seconds=1)
 
 
 def test_the_pager_is_for_what_is_longer_than_the_screen(machine):

@@ -17,6 +17,7 @@
 #include "cli/alloc/follow.h"
 #include "cli/commands.h"
 #include "command/context.h"
+#include "command/times.h"
 #include "core/gpu_request.h"
 #include "os/held_child.h"
 #include "os/process.h"
@@ -61,6 +62,12 @@ Result<int> shell_of(const Invocation& invocation) {
       tr_format("--pid: '{}' is not the number of a process", printable(invocation.get("pid"))));
 }
 
+/// In the local time zone, as everywhere.
+std::string until_text(const api::GpuAllocation& allocation) {
+  const auto at = parse_rfc3339(allocation.expires_at);
+  return at ? local_text(*at) : printable(allocation.expires_at);
+}
+
 std::string granted_text(const api::GpuAllocation& allocation) {
   std::vector<std::string> gpus;
   for (const api::GrantedGpu& gpu : allocation.gpu_config->devices) {
@@ -71,7 +78,7 @@ std::string granted_text(const api::GpuAllocation& allocation) {
       allocation.allocation_id.value,
       join(gpus, ","),
       printable(allocation.node_name),
-      allocation.expires_at.empty() ? "" : tr_format(", until {}", allocation.expires_at));
+      allocation.expires_at.empty() ? "" : tr_format(", until {}", until_text(allocation)));
 }
 
 std::vector<std::pair<std::string, std::string>> environment_of(
