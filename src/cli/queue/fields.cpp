@@ -234,12 +234,16 @@ Result<std::vector<const Field*>> choose_fields(std::string_view list) {
   return chosen;
 }
 
+std::vector<std::string> each_once(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  return names;
+}
+
 std::vector<std::string> needs_of(const std::vector<const Field*>& fields) {
   std::vector<std::string> needs;
   for (const Field* field : fields) std::ranges::copy(field->needs, std::back_inserter(needs));
-  std::ranges::sort(needs);
-  needs.erase(std::ranges::unique(needs).begin(), needs.end());
-  return needs;
+  return each_once(std::move(needs));
 }
 
 std::vector<Column> columns_of(const std::vector<const Field*>& fields) {

@@ -30,6 +30,9 @@ constexpr std::string_view kDefaultFields = "JOBID,NAME,ST,TIME,NODES,NODELIST(R
 /// What a daemon has to show of each job for these.
 [[nodiscard]] std::vector<std::string> needs_of(const std::vector<const Field*>& fields);
 
+/// Sorted, each once.
+[[nodiscard]] std::vector<std::string> each_once(std::vector<std::string> names);
+
 [[nodiscard]] std::vector<Column> columns_of(const std::vector<const Field*>& fields);
 [[nodiscard]] Row row_of(const std::vector<const Field*>& fields, const api::JobView& job);
 

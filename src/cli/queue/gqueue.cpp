@@ -210,8 +210,7 @@ Result<Listing> listing_of(const Invocation& invocation, const Context& context)
   listing.format = format_of(invocation);
   const std::string wanted = invocation.get("format");
   if (wanted.find('{') != std::string::npos) {
-    GF_CHECK(check_template(wanted));
-    listing.text_template = wanted;
+    listing.text_template = GF_TRY(read_template(wanted));
     listing.format = Format::Template;
   } else if (invocation.has("format") || !is_for_screen(invocation, context)) {
     listing.fields =
@@ -241,13 +240,13 @@ Result<long> limit_of(const Invocation& invocation) {
   return limit;
 }
 
-/// What the daemon has to show of each job: for rows, no more than their cells look at.
-std::vector<std::string> fields_of(const Listing& listing) {
-  const bool only_rows = !listing.fields.empty() && listing.layout == Layout::Flat &&
-                         listing.text_template.empty() && listing.format != Format::Json &&
-                         listing.format != Format::JsonLines;
-  if (!only_rows) return {};
-  return needs_of(listing.fields);
+/// What the daemon has to show of each job: no more than is looked at.
+std::vector<std::string> fields_of(const Listing& listing, const Invocation& invocation) {
+  if (is_screen(listing)) return screen_needs();
+  std::vector<std::string> needs = needs_of(listing);
+  if (needs.empty() || !invocation.has("watch")) return needs;
+  std::ranges::move(screen_needs(), std::back_inserter(needs));  // of its head, and its order
+  return each_once(std::move(needs));
 }
 
 Result<JobOrder> order_of(const Invocation& invocation) {
@@ -399,7 +398,7 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   const JobOrder order = GF_TRY(order_of(invocation));
   JobQuery query = GF_TRY(query_of(invocation, context));
   query.order = order;
-  query.fields = fields_of(listing);
+  query.fields = fields_of(listing, invocation);
   const Fetch fetch = [query, limit, with_queue = is_screen(listing)](
                           client::Client& daemon) -> Result<ListedJobs> {
     if (with_queue) return fetch_with_queue(daemon, query, limit);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "api/json.h"
@@ -61,20 +62,11 @@ std::string grouped_text(const Listing& listing, const api::JobPage& page, const
   return out;
 }
 
-/// "{jobid} {name}" for each job.
-std::string template_text(const std::string& text, const api::JobView& job) {
+std::string template_text(const std::vector<TemplatePiece>& pieces, const api::JobView& job) {
   std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text[at] == '{' ? text.find('}', at) : std::string::npos;
-    if (end != std::string::npos) {
-      const auto field = choose_fields(std::string_view(text).substr(at + 1, end - at - 1));
-      if (field && field->size() == 1) {
-        out += field->front()->cell(job).text;
-        at = end + 1;
-        continue;
-      }
-    }
-    out += text[at++];
+  for (const TemplatePiece& piece : pieces) {
+    out += piece.text;
+    if (piece.field != nullptr) out += piece.field->cell(job).text;
   }
   return out + '\n';
 }
@@ -90,18 +82,41 @@ void sort_by(std::vector<api::JobView>& jobs, bool backwards, Key key) {
 
 }  // namespace
 
-Result<void> check_template(std::string_view text) {
+Result<std::vector<TemplatePiece>> read_template(std::string_view text) {
   const auto is_of_a_name = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
-  for (std::size_t open = text.find('{'); open != std::string_view::npos;
-       open = text.find('{', open + 1)) {
-    const std::size_t close = text.find('}', open);
-    if (close == std::string_view::npos) break;
-    const std::string_view name = text.substr(open + 1, close - open - 1);
-    if (!name.empty() && std::ranges::all_of(name, is_of_a_name)) GF_CHECK(choose_fields(name));
+  std::vector<TemplatePiece> pieces(1);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text[at] == '{' ? text.find('}', at) : std::string_view::npos;
+    if (end != std::string_view::npos) {
+      const std::string_view name = text.substr(at + 1, end - at - 1);
+      const auto field = choose_fields(name);
+      if (field && field->size() == 1) {
+        pieces.back().field = field->front();
+        pieces.emplace_back();
+        at = end + 1;
+        continue;
+      }
+      if (!field && !name.empty() && std::ranges::all_of(name, is_of_a_name)) {
+        return std::unexpected(field.error());
+      }
+    }
+    pieces.back().text += text[at++];
   }
-  return {};
+  return pieces;
+}
+
+std::vector<std::string> needs_of(const Listing& listing) {
+  if (listing.format == Format::Json || listing.format == Format::JsonLines) return {};
+  std::vector<std::string> needs = needs_of(listing.fields);
+  for (const TemplatePiece& piece : listing.text_template) {
+    if (piece.field != nullptr) std::ranges::copy(piece.field->needs, std::back_inserter(needs));
+  }
+  needs.emplace_back("id");  // of none there would be all
+  if (listing.layout == Layout::Tree) needs.emplace_back("spec.dependencies");
+  if (listing.layout == Layout::Grouped) needs.emplace_back("status");
+  return each_once(std::move(needs));
 }
 
 bool is_line_by_line(const Listing& listing) {

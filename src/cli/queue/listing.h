@@ -15,10 +15,16 @@ namespace gflow::cli {
 enum class Layout { Flat, Grouped, Tree };
 enum class Format { Table, Json, JsonLines, Csv, Tsv, Yaml, Template };
 
+/// "{jobid} {name}" as read: text, then a field or none.
+struct TemplatePiece {
+  std::string text = {};
+  const Field* field = nullptr;
+};
+
 /// How gqueue prints jobs.
 struct Listing {
   std::vector<const Field*> fields;
-  std::string text_template;  ///< Format::Template: "{jobid} {name}"
+  std::vector<TemplatePiece> text_template = {};  ///< of Format::Template
   Layout layout = Layout::Flat;
   Format format = Format::Table;
   Header header = Header::Shown;
@@ -40,6 +46,9 @@ struct ListedJobs {
 /// Whether a job is a row of one table, in the order of the page.
 [[nodiscard]] bool is_plain_table(const Listing& listing);
 
+/// What a daemon has to show of each job for that listing, as in JobQuery::fields; empty for all.
+[[nodiscard]] std::vector<std::string> needs_of(const Listing& listing);
+
 /// A row for each job.
 [[nodiscard]] std::vector<Row> rows_of(const std::vector<const Field*>& fields,
                                        const std::vector<api::JobView>& jobs);
@@ -49,9 +58,9 @@ struct ListedJobs {
                                        const api::JobPage& page,
                                        const Painter& paint);
 
-/// Refuses a template with a name in braces that no field has. Other text in braces stands for
-/// itself. Errors: Usage with the fields there are.
-[[nodiscard]] Result<void> check_template(std::string_view text);
+/// Reads a template. Text in braces that is no name stands for itself. Errors: Usage with the
+/// fields there are, for a name that none of them has.
+[[nodiscard]] Result<std::vector<TemplatePiece>> read_template(std::string_view text);
 
 /// Puts jobs, which are by ascending id, in this order; `reversed` is not looked at.
 void sort_jobs(std::vector<api::JobView>& jobs, const JobOrder& order);

@@ -142,14 +142,30 @@ TEST(Listing, GroupsByStateHeldJobsToo) {
 TEST(Listing, FillsATemplate) {
   Listing text;
   text.format = Format::Template;
-  text.text_template = R"({"id": {jobid}, "name": "{name}"} {})";
-  ASSERT_TRUE(check_template(text.text_template));
+  const auto read = read_template(R"({"id": {jobid}, "name": "{name}"} {})");
+  ASSERT_TRUE(read);
+  text.text_template = *read;
+  EXPECT_EQ(needs_of(text), (std::vector<std::string>{"id", "spec.name"}));
   EXPECT_EQ(listing_text(text, {{job(7, "x", Status::Queued, 0)}, {}, {}, 0}, Painter()),
             "{\"id\": 7, \"name\": \"x\"} {}\n");
-  const auto unknown = check_template("{jobid} {bogus}");
+  const auto unknown = read_template("{jobid} {bogus}");
   ASSERT_FALSE(unknown);
   EXPECT_TRUE(unknown.error().message.starts_with("'bogus' is not a field; the fields are"))
       << unknown.error().message;
+}
+
+TEST(Listing, AsksForWhatItsFormLooksAt) {
+  using Names = std::vector<std::string>;
+  Listing rows = listing("JOBID,ST");
+  EXPECT_EQ(needs_of(rows), (Names{"id", "status"}));
+  rows.layout = Layout::Tree;
+  EXPECT_EQ(needs_of(rows), (Names{"id", "spec.dependencies", "status"}));
+  rows.format = Format::JsonLines;
+  EXPECT_EQ(needs_of(rows), Names{}) << "all of it";
+  Listing words;
+  words.format = Format::Template;
+  words.text_template = *read_template("no field");
+  EXPECT_EQ(needs_of(words), Names{"id"});
 }
 
 TEST(Fields, LookAtNoMoreThanTheyNeed) {

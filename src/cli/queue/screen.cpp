@@ -267,6 +267,26 @@ bool is_screen(const Listing& listing) {
   return listing.fields.empty() && listing.format == Format::Table;
 }
 
+std::vector<std::string> screen_needs() {
+  return {"blockers",
+          "ended",
+          "gpu_memory",
+          "node_list",
+          "outcome",
+          "reason",
+          "run_time_seconds",
+          "spec.begin",
+          "spec.dependencies",
+          "spec.group",
+          "spec.name",
+          "spec.priority",
+          "spec.request",
+          "spec.time_limit_seconds",
+          "started",
+          "status",
+          "user"};
+}
+
 std::string clock_text(WallTime now, const Zone& zone) {
   return local_text(now, zone.offset(now)).substr(11);
 }

@@ -21,6 +21,9 @@ struct Viewer {
 /// Whether that listing is shown as below: to a person, who asked for no form of their own.
 [[nodiscard]] bool is_screen(const Listing& listing);
 
+/// What it looks at of each job, as in JobQuery::fields.
+[[nodiscard]] std::vector<std::string> screen_needs();
+
 /// "13:05:10"
 [[nodiscard]] std::string clock_text(WallTime now, const Zone& zone);
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "api/expected_start.h"
+#include "api/job_page.h"
+#include "api/json.h"
 #include "base/text.h"
 #include "cli/queue/brief.h"
 #include "command/golden_test.h"
@@ -117,6 +119,23 @@ TEST(QueueScreen, IsAsReviewed) {
   for (const std::size_t columns : {40U, 80U, 120U, 200U}) {
     expect_golden(fmt::format("gqueue-{}.screen", columns),
                   queue_screen({}, busy(), viewer(columns), Painter()));
+  }
+}
+
+/// What is asked of a daemon is all that a screen shows.
+TEST(QueueScreen, LooksAtNoMoreThanItNeeds) {
+  ASSERT_TRUE(api::check_job_fields(screen_needs()));
+  ListedJobs asked = busy();
+  api::JobPageWriter page(1 << 20, screen_needs());
+  for (const api::JobView& job : asked.page.jobs) ASSERT_TRUE(page.add(job));
+  asked.page = *api::read_job_page(page.finish(0));
+  Listing tree;
+  tree.layout = Layout::Tree;
+  Listing grouped;
+  grouped.layout = Layout::Grouped;
+  for (const Listing& listing : {Listing{}, tree, grouped}) {
+    EXPECT_EQ(queue_screen(listing, asked, viewer(200), Painter()),
+              queue_screen(listing, busy(), viewer(200), Painter()));
   }
 }
 
