@@ -299,6 +299,70 @@ std::string cut_middle(std::string_view text, std::size_t width) {
   return std::string(front).append(kEllipsis).append(back_of(text, rest));
 }
 
+namespace {
+
+/// A word, a number, or what stands between them.
+struct Token {
+  std::string text;
+  bool has_digits = false;
+  bool is_word = false;
+};
+
+std::vector<Token> tokens_of(std::string_view text) {
+  constexpr std::string_view kBetween = " ()[],/:;-~";
+  std::vector<Token> tokens;
+  bool was_between = true;
+  for (const char c : text) {
+    const bool is_between = kBetween.contains(c);
+    if (tokens.empty() || is_between || was_between) tokens.emplace_back();
+    Token& token = tokens.back();
+    token.text += c;
+    token.has_digits = token.has_digits || (c >= '0' && c <= '9');
+    token.is_word = !is_between && !token.has_digits;
+    was_between = is_between;
+  }
+  return tokens;
+}
+
+std::string joined(const std::vector<Token>& tokens) {
+  std::string text;
+  for (const Token& token : tokens) text += token.text;
+  return text;
+}
+
+/// The longest word that can be shortened; null if there is none.
+Token* longest_word(std::vector<Token>& tokens) {
+  Token* longest = nullptr;
+  for (Token& token : tokens) {
+    const std::size_t width = display_width(token.text);
+    if (!token.is_word || width <= 2) continue;
+    if (longest == nullptr || width > display_width(longest->text)) longest = &token;
+  }
+  return longest;
+}
+
+}  // namespace
+
+std::string cut_words(std::string_view text, std::size_t width) {
+  std::vector<Token> tokens = tokens_of(text);
+  while (display_width(joined(tokens)) > width) {
+    Token* word = longest_word(tokens);
+    if (word == nullptr) break;
+    word->text = cut_end(word->text, display_width(word->text) - 1);
+  }
+  std::string all = joined(tokens);
+  if (display_width(all) <= width || width == 0) return cut_end(all, width);
+  // A number with the mark right behind it would look like the beginning of another.
+  while (!tokens.empty() && (display_width(all) >= width || tokens.back().has_digits)) {
+    const Token last = std::move(tokens.back());
+    tokens.pop_back();
+    all = joined(tokens);
+    const std::size_t before = display_width(all);
+    if (last.is_word && before + 1 < width) return all + cut_end(last.text, width - before);
+  }
+  return all.ends_with(kEllipsis) ? all : all.append(kEllipsis);
+}
+
 std::vector<std::string_view> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string_view> lines;
   while (display_width(text) > width) {

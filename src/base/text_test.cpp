@@ -238,6 +238,32 @@ TEST(Text, IsCutToColumns) {
   }
 }
 
+TEST(Text, CutsWordsAndNoNumber) {
+  struct Case {
+    std::string_view text;
+    std::size_t width;
+    std::string_view want;
+  };
+  const Case kCases[] = {{"(behind job 12)", 15, "(behind job 12)"},
+                         {"(behind job 12)", 14, "(behi… job 12)"},
+                         {"(behind job 12)", 10, "(b… j… 12)"},
+                         {"(behind job 12)", 9, "(b… j… …"},
+                         {"(Dependency 1-2)", 15, "(Dependen… 1-2)"},
+                         {"(Dependency 1-3,9,15)", 12, "(D… 1-3,9,…"},
+                         {"0 (GPU memory 20G/8G)", 18, "0 (GPU me… 20G/8G)"},
+                         {"0,1,2,3,4,5,6,7", 8, "0,1,2,…"},
+                         {"100002", 6, "100002"},
+                         {"100002", 5, "…"},
+                         {"14-100013", 6, "14-…"},
+                         {"gpu12:0,1", 7, "gpu12:…"},
+                         {"（排在作业 12 之后）", 16, "（排… 12 之后）"},
+                         {"x", 0, ""}};
+  for (const Case& c : kCases) {
+    EXPECT_EQ(cut_words(c.text, c.width), c.want) << c.text << ' ' << c.width;
+    EXPECT_LE(display_width(cut_words(c.text, c.width)), c.width) << c.text;
+  }
+}
+
 TEST(Text, WrapsAtSpaces) {
   using Lines = std::vector<std::string_view>;
   struct Case {

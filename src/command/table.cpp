@@ -120,6 +120,7 @@ const std::string& text_for(const Cell& cell, std::size_t room) {
 }
 
 std::string cut_text(const std::string& text, Cut cut, std::size_t width) {
+  if (cut == Cut::Words) return cut_words(text, width);
   const bool in_middle = cut == Cut::Middle || cut == Cut::Wrap;
   return in_middle ? cut_middle(text, width) : cut_end(text, width);
 }

@@ -9,8 +9,9 @@
 
 namespace gflow::cli {
 
-/// Where a cell that is too wide for a screen gives way; Wrap: it goes on below, between words.
-enum class Cut { Never, Middle, End, Wrap };
+/// Where a cell that is too wide for a screen gives way; Words: in its words, before a number is
+/// left out; Wrap: it goes on below, between words.
+enum class Cut { Never, Middle, End, Words, Wrap };
 enum class Align { Left, Right };
 
 struct Column {
