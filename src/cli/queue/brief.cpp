@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/job_name.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {
@@ -18,6 +19,12 @@ namespace {
 
 std::string numbers_text(const std::vector<std::uint64_t>& numbers) {
   return ranges_text(std::span<const std::uint64_t>(numbers));
+}
+
+std::string numbers_of(const std::vector<JobId>& jobs) {
+  std::vector<std::uint64_t> numbers;
+  for (const JobId id : jobs) numbers.push_back(id.value);
+  return numbers_text(numbers);
 }
 
 std::string amount_text(BlockerKind kind, std::int64_t amount) {
@@ -58,9 +65,32 @@ std::string brief_blocker(const api::BlockerView& blocker) {
                        amount_text(blocker.kind, *blocker.available),
                        amount_text(blocker.kind, *blocker.need));
   }
-  std::vector<std::uint64_t> jobs;
-  for (const JobId id : blocker.jobs) jobs.push_back(id.value);
-  return jobs.empty() ? text : text + " " + numbers_text(jobs);
+  return blocker.jobs.empty() ? text : text + " " + numbers_of(blocker.jobs);
+}
+
+/// What part it has of each of its GPUs: "0.5", "shared"; "" of whole ones and of none.
+std::string part_of_gpus(const Request& request) {
+  const GpuRequest asked = gpu_request_of(request);
+  if (asked.see_all || asked.gpus == 0) return "";
+  if (asked.share != Share::whole()) return share_text(asked.share);
+  return request.mode == GpuMode::TimeSlice ? tr("shared") : "";
+}
+
+/// Of one that runs: "4 (0.5, GPU memory 20G/8G)".
+std::string where_text(const api::JobView& job) {
+  const std::string where = job.node_list.empty() ? "-" : printable(job.node_list);
+  std::vector<std::string> remarks;
+  if (std::string part = part_of_gpus(job.spec.request); !part.empty()) {
+    remarks.push_back(std::move(part));
+  }
+  const auto over = std::ranges::find_if(job.gpu_memory, &GpuMemoryUse::is_over);
+  if (job.status == Status::Suspended && !job.blockers.empty()) {
+    remarks.push_back(printable(brief_blocker(job.blockers.front())));
+  } else if (over != job.gpu_memory.end()) {
+    remarks.push_back(tr_format(
+        "GPU memory {}/{}", memory_text(over->used, over->reserved), memory_text(over->reserved)));
+  }
+  return remarks.empty() ? where : fmt::format("{} ({})", where, join(remarks, tr(", ")));
 }
 
 std::string brief_end(const api::JobView& job) {
@@ -90,18 +120,7 @@ bool may_be_folded(const api::JobView& job) {
 }  // namespace
 
 std::string brief_where_or_why(const api::JobView& job) {
-  if (is_active(job.status)) {
-    std::string where = job.node_list.empty() ? "-" : printable(job.node_list);
-    if (job.status == Status::Suspended && !job.blockers.empty()) {
-      return fmt::format("{} ({})", where, printable(brief_blocker(job.blockers.front())));
-    }
-    const auto over = std::ranges::find_if(job.gpu_memory, &GpuMemoryUse::is_over);
-    if (over == job.gpu_memory.end()) return where;
-    return tr_format("{} (GPU memory {}/{})",
-                     where,
-                     memory_text(over->used, over->reserved),
-                     memory_text(over->reserved));
-  }
+  if (is_active(job.status)) return where_text(job);
   if (is_pending(job.status)) {
     if (job.blockers.empty()) return "-";
     return fmt::format("({})", printable(brief_blocker(job.blockers.front())));
@@ -110,13 +129,27 @@ std::string brief_where_or_why(const api::JobView& job) {
   return fmt::format("({})", brief_end(job));
 }
 
+std::vector<std::string> briefer_why(const api::JobView& job) {
+  if (!is_pending(job.status) || job.blockers.empty()) return {};
+  const api::BlockerView& blocker = job.blockers.front();
+  if (blocker.jobs.empty()) return {};
+  if (blocker.kind == BlockerKind::Priority) {
+    return {tr_format("(behind {})", blocker.jobs.front().value)};
+  }
+  if (blocker.kind != BlockerKind::Dependency) return {};
+  return {tr_format("(after {})", numbers_of(blocker.jobs))};
+}
+
 std::string brief_gpus(const Request& request) {
   GpuRequest asked = gpu_request_of(request);
   if (asked.see_all) return "all";
   if (asked.gpus == 0) return "-";
-  if (asked.share == Share::whole()) return fmt::format("{}", asked.gpus * request.nodes);
-  const std::string share = share_text(asked.share);
   const int devices = asked.gpus * request.nodes;
+  if (asked.share == Share::whole()) {
+    return request.mode == GpuMode::TimeSlice ? tr_format("{} shared", devices)
+                                              : fmt::format("{}", devices);
+  }
+  const std::string share = share_text(asked.share);
   return devices == 1 ? share : fmt::format("{}x{}", devices, share);
 }
 
@@ -143,7 +176,7 @@ std::string FoldedJobs::ids() const {
 }
 
 std::string FoldedJobs::name() const {
-  if (jobs.size() == 1) return printable(first().spec.name);
+  if (jobs.size() == 1) return job_name_text(first().spec);
   const auto named = parse_task_name(first().spec.name);
   std::vector<std::uint64_t> tasks;
   for (const api::JobView* job : jobs) {

@@ -24,6 +24,13 @@ Result<api::JobPage> fetch_and_sort(client::Client& daemon, JobQuery query) {
   return page;
 }
 
+/// The head of the queue; empty where nobody tells.
+Result<api::QueueView> fetch_queue(client::Client& daemon) {
+  auto queue = daemon.queue(api::kUsualForecast);
+  if (!queue && queue.error().code == Code::NotFound) return api::QueueView{};  // before 1.0
+  return queue;
+}
+
 }  // namespace
 
 Result<api::JobPage> fetch_listing(client::Client& daemon, JobQuery query, long limit) {
@@ -43,16 +50,17 @@ Result<api::JobPage> fetch_listing(client::Client& daemon, JobQuery query, long 
   return page;
 }
 
-Result<ListedJobs> fetch_with_queue(client::Client& daemon, const JobQuery& query, long limit) {
+Result<ListedJobs> fetch_screen(client::Client& daemon,
+                                const JobQuery& query,
+                                long limit,
+                                const std::string& user) {
   ListedJobs listed{GF_TRY(fetch_listing(daemon, query, limit))};
-  const auto waits = [](const api::JobView& job) { return job.status == Status::Queued; };
-  if (std::ranges::none_of(listed.page.jobs, waits)) return listed;
-  auto queue = daemon.queue(api::kUsualForecast);
-  if (queue) {
-    listed.queue = *std::move(queue);
-  } else if (queue.error().code != Code::NotFound) {  // one before 1.0 does not know it
-    return std::unexpected(queue.error());
+  const auto size = static_cast<long>(listed.page.jobs.size());
+  if (limit != 0 && (size == limit || -size == limit)) {
+    listed.counts = GF_TRY(count_jobs(daemon, query, user));
   }
+  const auto waits = [](const api::JobView& job) { return job.status == Status::Queued; };
+  if (std::ranges::any_of(listed.page.jobs, waits)) listed.queue = GF_TRY(fetch_queue(daemon));
   return listed;
 }
 

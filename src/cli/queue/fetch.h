@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "api/types.h"
 #include "cli/queue/listing.h"
 #include "client/client.h"
@@ -14,9 +16,11 @@ namespace gflow::cli {
                                                  JobQuery query,
                                                  long limit);
 
-/// The same with the queue, if one of them may be in it; without, where nobody tells.
-[[nodiscard]] Result<ListedJobs> fetch_with_queue(client::Client& daemon,
-                                                  const JobQuery& query,
-                                                  long limit);
+/// The same with the queue, if one of them may be in it (without, where nobody tells), and with how
+/// many match in all, if there may be more. `user`: whose are their own.
+[[nodiscard]] Result<ListedJobs> fetch_screen(client::Client& daemon,
+                                              const JobQuery& query,
+                                              long limit,
+                                              const std::string& user);
 
 }  // namespace gflow::cli

@@ -240,11 +240,16 @@ Result<long> limit_of(const Invocation& invocation) {
   return limit;
 }
 
+/// Whether jobs are listed below a line of counts: of the live view, whatever its columns.
+bool shows_counts(const Listing& listing, const Invocation& invocation) {
+  return invocation.has("watch") && listing.format == Format::Table;
+}
+
 /// What the daemon has to show of each job: no more than is looked at.
 std::vector<std::string> fields_of(const Listing& listing, const Invocation& invocation) {
   if (is_screen(listing)) return screen_needs();
   std::vector<std::string> needs = needs_of(listing);
-  if (needs.empty() || !invocation.has("watch")) return needs;
+  if (!shows_counts(listing, invocation)) return needs;
   std::ranges::move(screen_needs(), std::back_inserter(needs));  // of its head, and its order
   return each_once(std::move(needs));
 }
@@ -399,9 +404,10 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   JobQuery query = GF_TRY(query_of(invocation, context));
   query.order = order;
   query.fields = fields_of(listing, invocation);
-  const Fetch fetch = [query, limit, with_queue = is_screen(listing)](
-                          client::Client& daemon) -> Result<ListedJobs> {
-    if (with_queue) return fetch_with_queue(daemon, query, limit);
+  const bool counts = is_screen(listing) || shows_counts(listing, invocation);
+  const std::string user = counts ? viewer_name(context) : std::string();
+  const Fetch fetch = [query, limit, counts, user](client::Client& daemon) -> Result<ListedJobs> {
+    if (counts) return fetch_screen(daemon, query, limit, user);
     return ListedJobs{GF_TRY(fetch_listing(daemon, query, limit))};
   };
   if (invocation.has("watch")) return run_watch(invocation, context, listing, fetch);

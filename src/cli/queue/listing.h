@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/queue.h"
 #include "api/types.h"
+#include "cli/queue/counts.h"
 #include "cli/queue/fields.h"
 #include "command/table.h"
 #include "core/job_query.h"
@@ -38,6 +40,7 @@ struct Listing {
 struct ListedJobs {
   api::JobPage page;
   api::QueueView queue = {};
+  std::optional<JobCounts> counts = {};  ///< of all that match, where the page is only some of them
 };
 
 /// Whether what is printed of a job hangs on no other: a page at a time is the same text, if all

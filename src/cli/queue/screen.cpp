@@ -18,35 +18,6 @@ namespace gflow::cli {
 
 namespace {
 
-enum class Part { Running, Suspended, Waiting, Held, Ended };
-
-Part part_of(Status status) {
-  if (is_ended(status)) return Part::Ended;
-  if (status == Status::Hold) return Part::Held;
-  if (is_pending(status)) return Part::Waiting;
-  return status == Status::Suspended ? Part::Suspended : Part::Running;
-}
-
-/// So many of them.
-constexpr std::string_view part_text(Part part) {
-  switch (part) {
-    case Part::Running:
-      return tr_later("{} running");
-    case Part::Suspended:
-      return tr_later("{} suspended");
-    case Part::Waiting:
-      return tr_later("{} waiting");
-    case Part::Held:
-      return tr_later("{} held");
-    case Part::Ended:
-      break;
-  }
-  return tr_later("{} ended");
-}
-
-constexpr std::array kParts = {
-    Part::Running, Part::Suspended, Part::Waiting, Part::Held, Part::Ended};
-
 std::vector<const api::JobView*> all_of(const api::JobPage& page) {
   std::vector<const api::JobView*> jobs;
   for (const api::JobView& job : page.jobs) jobs.push_back(&job);
@@ -93,6 +64,7 @@ class ScreenRows {
     std::set<std::string_view> users;
     for (const api::JobView& job : listed.page.jobs) {
       users.insert(job.spec.user.name);
+      widest_id_ = std::max(widest_id_, fmt::formatted_size("{}", job.id.value));
       if (const auto begin = api::begin_of(job, viewer.now)) starts_.emplace(job.id, *begin);
     }
     several_users_ = users.size() > 1;
@@ -100,7 +72,7 @@ class ScreenRows {
 
   [[nodiscard]] std::vector<Column> columns() const {
     if (!listing_.fields.empty()) return columns_of(listing_.fields);
-    std::vector<Column> all = {{.header = tr("JOBID"), .cut = Cut::End, .narrowest = 5},
+    std::vector<Column> all = {{.header = tr("JOBID"), .cut = Cut::Words, .narrowest = widest_id_},
                                {.header = tr("NAME"), .cut = Cut::Middle, .narrowest = 10}};
     if (several_users_) {
       all.push_back({.header = tr("USER"), .cut = Cut::End, .narrowest = 6, .leaves = 2});
@@ -109,7 +81,7 @@ class ScreenRows {
     all.push_back({.header = tr("GPUS"), .leaves = 1});
     all.push_back({.header = tr("TIME/LIMIT"), .leaves = 3});
     all.push_back({.header = tr("START"), .leaves = 4});
-    all.push_back({.header = tr("WHERE/WHY"), .cut = Cut::End, .narrowest = 15});
+    all.push_back({.header = tr("WHERE/WHY"), .cut = Cut::Words, .narrowest = 15});
     return all;
   }
 
@@ -125,7 +97,7 @@ class ScreenRows {
     row.push_back({folded.jobs.size() > 1 && gpus != "-" ? tr_format("{} each", gpus) : gpus});
     row.push_back({time_of_limit(job)});
     row.push_back({start_text(job)});
-    row.push_back({brief_where_or_why(job)});
+    row.push_back({brief_where_or_why(job), Style::Plain, briefer_why(job)});
     return row;
   }
 
@@ -158,6 +130,7 @@ class ScreenRows {
   const Listing& listing_;
   const Viewer& viewer_;
   std::map<JobId, api::ExpectedStart> starts_;
+  std::size_t widest_id_ = 5;
   bool several_users_ = false;
 };
 
@@ -219,14 +192,10 @@ std::string jobs_screen(const Listing& listing,
   return flat_screen(listing, listed, viewer, paint);
 }
 
-template <typename Counts>
-std::string counted(Counts counts) {
-  std::vector<std::string> words;
-  for (const Part part : kParts) {
-    const auto count = counts(part);
-    if (count > 0) words.push_back(tr_format(fmt::runtime(part_text(part)), count));
-  }
-  return join(words, tr(", "));
+/// What a screen says of how many jobs there are.
+std::string counts_line(const ListedJobs& listed, const std::string& user, std::size_t columns) {
+  if (listed.counts) return counts_text(*listed.counts, listed.page.jobs.size(), columns);
+  return counts_text(counts_of(listed.page, user), {}, columns);
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -238,9 +207,9 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 constexpr std::string_view kWatchHint = tr_later("q ends this view, not the jobs");
 
 /// Time, counts and, where there is room, how to leave.
-std::string watch_head(const api::JobPage& page, const Viewer& viewer) {
+std::string watch_head(const ListedJobs& listed, const Viewer& viewer) {
   std::string head = clock_text(viewer.now, viewer.zone) + "  ";
-  head += counts_text(page, viewer.user, viewer.columns - std::min(viewer.columns, head.size()));
+  head += counts_line(listed, viewer.user, viewer.columns - std::min(viewer.columns, head.size()));
   const std::string hint = tr(kWatchHint);
   const std::size_t used = display_width(head) + 2 + display_width(hint);
   if (used <= viewer.columns) head += std::string(viewer.columns - used + 2, ' ').append(hint);
@@ -291,29 +260,13 @@ std::string clock_text(WallTime now, const Zone& zone) {
   return local_text(now, zone.offset(now)).substr(11);
 }
 
-std::string counts_text(const api::JobPage& page, const std::string& user, std::size_t columns) {
-  const auto of = [&](bool only_own) {
-    return counted([&](Part part) {
-      return std::ranges::count_if(page.jobs, [&](const api::JobView& job) {
-        return part_of(job.status) == part && (!only_own || job.spec.user.name == user);
-      });
-    });
-  };
-  const std::string all = of(false);
-  const std::string own = of(true);
-  if (all.empty()) return tr("no jobs");
-  const std::string both = tr_format("{} (yours: {})", all, own);
-  const bool say_both = !own.empty() && own != all && display_width(both) <= columns;
-  return cut_end(say_both ? both : all, columns);
-}
-
 std::string queue_screen(const Listing& listing,
                          const ListedJobs& listed,
                          const Viewer& viewer,
                          const Painter& paint) {
   std::string out = jobs_screen(listing, listed, viewer, paint);
   if (listing.header == Header::Hidden) return out;
-  return out + '\n' + counts_text(listed.page, viewer.user, viewer.columns) + '\n';
+  return out + '\n' + counts_line(listed, viewer.user, viewer.columns) + '\n';
 }
 
 std::string watch_screen(const Listing& listing,
@@ -321,7 +274,7 @@ std::string watch_screen(const Listing& listing,
                          const Viewer& viewer,
                          std::string_view trouble,
                          const Painter& paint) {
-  std::string out = trouble.empty() ? paint(Style::Bold, watch_head(listed.page, viewer)) + '\n'
+  std::string out = trouble.empty() ? paint(Style::Bold, watch_head(listed, viewer)) + '\n'
                                     : trouble_head(trouble, viewer, paint);
   const std::string text = jobs_screen(listing, listed, viewer, paint);
   const std::vector<std::string_view> lines = lines_of(text);

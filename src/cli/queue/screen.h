@@ -29,17 +29,12 @@ struct Viewer {
 
 /// What gqueue shows on a terminal: what runs first, then what waits: the head of the queue in its
 /// order, then the rest by priority; then what has ended, the latest first. Ends with a line of
-/// counts. Jobs keep their order where `listing.sorted`; columns are those of the listing if it
-/// names any.
+/// counts, of all that match where `listed.counts` tells them. Jobs keep their order where
+/// `listing.sorted`; columns are those of the listing if it names any.
 [[nodiscard]] std::string queue_screen(const Listing& listing,
                                        const ListedJobs& listed,
                                        const Viewer& viewer,
                                        const Painter& paint);
-
-/// "2 running, 30 waiting, 1 held (yours: 1 running)", as much of it as has room.
-[[nodiscard]] std::string counts_text(const api::JobPage& page,
-                                      const std::string& user,
-                                      std::size_t columns);
 
 /// The same for `gqueue -w`, on the rows of the viewer and never more: time, counts and a hint,
 /// then as many jobs as there is room for, then how many lines there are more. `trouble`, a

@@ -235,6 +235,26 @@ TEST(QueueScreen, KeepsAnOrderAndColumnsThatWereAskedFor) {
       << text;
 }
 
+/// `gqueue -n 3` lists three of however many there are, and counts them all.
+TEST(QueueScreen, CountsAllWhereItListsSome) {
+  ListedJobs listed = busy();
+  listed.page.jobs.resize(3);
+  listed.counts = counts_of(busy_page(), "alice");
+  EXPECT_TRUE(
+      queue_screen({}, listed, viewer(120), Painter())
+          .ends_with("\n3 of 25 jobs listed; in all: 2 running, 21 waiting, 1 held, 1 ended "
+                     "(yours: 1 running, 19 waiting, 1 held)\n"));
+  EXPECT_TRUE(
+      queue_screen({}, listed, viewer(80), Painter())
+          .ends_with("\n3 of 25 jobs listed; in all: 2 running, 21 waiting, 1 held, 1 ended\n"));
+  EXPECT_TRUE(queue_screen({}, listed, viewer(40), Painter()).ends_with("\n3 of 25 jobs listed\n"));
+  listed = busy();
+  listed.counts = counts_of(listed.page, "alice");
+  EXPECT_EQ(queue_screen({}, listed, viewer(80), Painter()),
+            queue_screen({}, busy(), viewer(80), Painter()))
+      << "these are all";
+}
+
 TEST(WatchScreen, IsAsReviewed) {
   api::JobPage page = busy_page();
   for (std::uint64_t id = 30; id < 60; ++id) {
@@ -331,6 +351,45 @@ TEST(Brief, SaysWhy) {
   stands.blockers = {
       {.kind = BlockerKind::Suspended, .code = "Suspended", .text = "Suspended by bob"}};
   EXPECT_EQ(brief_where_or_why(stands), "0,1 (Suspended by bob)");
+  stands.spec.request = {.gpus = 2, .share = Share{2500}, .mode = GpuMode::Fraction};
+  EXPECT_EQ(brief_where_or_why(stands), "0,1 (0.25, Suspended by bob)");
+  api::JobView shares = screen_job(2, "x", "alice", Status::Running);
+  shares.node_list = "4";
+  shares.spec.request = {.gpus = 1, .mode = GpuMode::TimeSlice};
+  EXPECT_EQ(brief_where_or_why(shares), "4 (shared)") << "no whole GPU";
+  EXPECT_EQ(brief_gpus(shares.spec.request), "1 shared");
+}
+
+/// "job 1..." is another job than 12.
+TEST(QueueScreen, CutsNoNumber) {
+  ListedJobs listed;
+  listed.page.jobs = {
+      on_gpus(screen_job(100002, "base", "alice", Status::Running), "1", "0", hours(1)),
+      behind(screen_job(100003, "a-long-name-of-one", "bob", Status::Queued), 100002, {}),
+      screen_job(100004, "after-many", "bob", Status::Queued)};
+  listed.page.jobs[1].spec.request.gpus = 1;
+  listed.page.jobs[2].blockers = {{.kind = BlockerKind::Dependency,
+                                   .code = "Dependency",
+                                   .jobs = {JobId(99001), JobId(100002), JobId(100003)}}};
+  for (std::size_t columns = 40; columns <= 120; ++columns) {
+    const std::string text = queue_screen({}, listed, viewer(columns), Painter());
+    EXPECT_TRUE(text.contains("behind job 100002)") || text.contains("(behind 100002)")) << text;
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::size_t digit = rest.find_first_of("0123456789");
+      if (digit == std::string_view::npos) break;
+      const std::size_t end = std::min(rest.find_first_not_of("0123456789", digit), rest.size());
+      EXPECT_FALSE(rest.substr(end).starts_with("…")) << columns << '\n' << text;
+      rest.remove_prefix(end);
+    }
+  }
+}
+
+/// gflowd does not tell what others' jobs are called where others_jobs is "usage".
+TEST(QueueScreen, HasAMarkForANameThatIsHidden) {
+  const ListedJobs listed{
+      {{on_gpus(screen_job(1, "", "bob", Status::Running), "1", "0", hours(1))}, {}, {}, 0}};
+  const std::string text = queue_screen({}, listed, viewer(80), Painter());
+  EXPECT_TRUE(text.contains("\n1      -     R ")) << text;
 }
 
 TEST(Fold, JoinsTasksThatWaitForTheSame) {
