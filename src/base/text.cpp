@@ -341,18 +341,11 @@ Token* longest_word(std::vector<Token>& tokens) {
   return longest;
 }
 
-}  // namespace
-
-std::string cut_words(std::string_view text, std::size_t width) {
-  std::vector<Token> tokens = tokens_of(text);
-  while (display_width(joined(tokens)) > width) {
-    Token* word = longest_word(tokens);
-    if (word == nullptr) break;
-    word->text = cut_end(word->text, display_width(word->text) - 1);
-  }
+/// What does not fit at the end is left out. A number with the mark right behind it would look like
+/// the beginning of another.
+std::string cut_before_number(std::vector<Token> tokens, std::size_t width) {
+  if (width == 0) return "";
   std::string all = joined(tokens);
-  if (display_width(all) <= width || width == 0) return cut_end(all, width);
-  // A number with the mark right behind it would look like the beginning of another.
   while (!tokens.empty() && (display_width(all) >= width || tokens.back().has_digits)) {
     const Token last = std::move(tokens.back());
     tokens.pop_back();
@@ -360,7 +353,20 @@ std::string cut_words(std::string_view text, std::size_t width) {
     const std::size_t before = display_width(all);
     if (last.is_word && before + 1 < width) return all + cut_end(last.text, width - before);
   }
-  return all.ends_with(kEllipsis) ? all : all.append(kEllipsis);
+  return all.append(kEllipsis);
+}
+
+}  // namespace
+
+std::string cut_words(std::string_view text, std::size_t width) {
+  const std::vector<Token> whole = tokens_of(text);
+  std::vector<Token> shorter = whole;
+  while (display_width(joined(shorter)) > width) {
+    Token* word = longest_word(shorter);
+    if (word == nullptr) return cut_before_number(whole, width);
+    word->text = cut_end(word->text, display_width(word->text) - 1);
+  }
+  return joined(shorter);
 }
 
 std::vector<std::string_view> wrapped(std::string_view text, std::size_t width) {

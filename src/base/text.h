@@ -72,8 +72,8 @@ template <typename Number>
 /// middle, so that both ends can be read. The whole text where it fits.
 [[nodiscard]] std::string cut_end(std::string_view text, std::size_t width);
 [[nodiscard]] std::string cut_middle(std::string_view text, std::size_t width);
-/// The same with every number whole, or not there at all: words are shortened first, the longest
-/// most, then what stands at the end is left out.
+/// The same with every number whole, or not there at all: words are shortened, the longest most;
+/// where all numbers have no room even so, the end is left out.
 [[nodiscard]] std::string cut_words(std::string_view text, std::size_t width);
 
 /// The text as lines of at most so many columns, but never without a character: broken at spaces,

@@ -131,7 +131,7 @@ std::string counts_text(const JobCounts& counts,
   }
   const auto fits = [&](const std::string& text) { return display_width(text) <= columns; };
   const auto longest = std::ranges::find_if(texts, fits);
-  return longest == texts.end() ? cut_words(texts.back(), columns) : *longest;
+  return longest == texts.end() ? cut_end(texts.back(), columns) : *longest;
 }
 
 }  // namespace gflow::cli
