@@ -9,12 +9,15 @@
 #include "api/json_reader.h"
 #include "api/json_writer.h"
 #include "api/schema_writer.h"
+#include "base/share.h"
 
 namespace gflow::api {
 namespace {
 
 constexpr Range kGpuCount = {1, 1024};
 constexpr Range kPids = {0, INT32_MAX};
+/// A share has four decimals: a smaller one is none.
+constexpr Bounds kShare = {.least = 1.0 / Share::kWholeParts, .most = 1};
 constexpr Bounds kRatio = {.least = 0, .most = 1, .at = Bounds::Least::Excluded};
 constexpr Bounds kGb = {.least = 0, .most = kMostGb};
 constexpr std::array<std::string_view, 3> kHealth = {"healthy", "degraded", "unhealthy"};
@@ -65,7 +68,7 @@ void fields(Io& io, T& need) {
   io.defaulted("gpu_count", need.gpu_count, kGpuCount);
   io.defaulted("gpu_type", need.gpu_type);
   io.between("memory_gb", need.memory_gb, kGb);
-  io.between("compute_ratio", need.compute_ratio, kRatio);
+  io.between("compute_ratio", need.compute_ratio, kShare);
   io.defaulted("distributed_training", need.distributed_training);
   io.defaulted("mixed_precision", need.mixed_precision);
   io.between("gpu_memory_fraction", need.gpu_memory_fraction, kRatio);

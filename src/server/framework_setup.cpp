@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/listen_address.h"
+#include "base/translate.h"
 #include "core/catalogue.h"
 #include "core/find_device.h"
 #include "core/gpu_request.h"
@@ -67,6 +68,16 @@ std::optional<double> least_part(const api::GpuConfig& config, const Machine& ma
   return least;
 }
 
+/// Of memory: what is rounded to nothing would stop the framework at its first allocation, or be
+/// read as no limit.
+Error too_little(std::string_view least) {
+  return {
+      Code::Usage,
+      tr_format("what the framework may take of each GPU's memory is less than {}, the least it "
+                "can be told: raise gpu_memory_fraction, memory_gb or compute_ratio",
+                least)};
+}
+
 bool is_of_gflow(std::string_view variable) {
   return variable.starts_with("GFLOW_") || variable.starts_with("PET_");
 }
@@ -101,9 +112,10 @@ api::GpuConfig config_of(const Job& job, const Attempt& attempt, const Machine& 
   return config;
 }
 
-api::PytorchConfig pytorch_config(const api::GpuNeed& need,
-                                  const api::GpuConfig& config,
-                                  const Machine& machine) {
+Result<api::PytorchConfig> pytorch_config(const api::GpuNeed& need,
+                                          const api::GpuConfig& config,
+                                          const Machine& machine) {
+  constexpr double kDigits = 10'000;
   const VendorNames& names = names_of(config, machine);
   api::PytorchConfig torch;
   for (int i = 0; i < config.gpu_count; ++i) {
@@ -114,8 +126,10 @@ api::PytorchConfig pytorch_config(const api::GpuNeed& need,
   torch.memory_fraction = need.gpu_memory_fraction;
   // PyTorch takes a part of the whole device, of which a part may be its own.
   if (const auto its = least_part(config, machine)) {
-    constexpr double kDigits = 10'000;
     torch.memory_fraction = std::floor(*its * need.gpu_memory_fraction * kDigits) / kDigits;
+  }
+  if (config.gpu_count > 0 && torch.memory_fraction < 1 / kDigits) {
+    return std::unexpected(too_little(fmt::format("{}", 1 / kDigits)));
   }
   torch.amp = need.mixed_precision && config.gpu_count > 0;
   torch.distributed = need.distributed_training;
@@ -124,7 +138,8 @@ api::PytorchConfig pytorch_config(const api::GpuNeed& need,
   return torch;
 }
 
-api::TensorflowConfig tensorflow_config(const api::GpuNeed& need, const api::GpuConfig& config) {
+Result<api::TensorflowConfig> tensorflow_config(const api::GpuNeed& need,
+                                                const api::GpuConfig& config) {
   api::TensorflowConfig tensorflow;
   for (int i = 0; i < config.gpu_count; ++i) {
     tensorflow.devices.push_back(fmt::format("/GPU:{}", i));
@@ -134,6 +149,7 @@ api::TensorflowConfig tensorflow_config(const api::GpuNeed& need, const api::Gpu
     constexpr double kMbPerGb = 1024;
     tensorflow.memory_limit_mb = static_cast<std::int64_t>(
         std::floor(*config.memory_gb * kMbPerGb * need.gpu_memory_fraction));
+    if (*tensorflow.memory_limit_mb == 0) return std::unexpected(too_little("1 MiB"));
   }
   // TensorFlow refuses both for one device.
   tensorflow.memory_growth = !tensorflow.memory_limit_mb;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/gpu_resources.h"
+#include "base/result.h"
 #include "core/job.h"
 #include "core/machine.h"
 #include "core/port_block.h"
@@ -13,11 +14,12 @@ namespace gflow::server {
 [[nodiscard]] api::GpuConfig config_of(const Job& job,
                                        const Attempt& attempt,
                                        const Machine& machine);
-[[nodiscard]] api::PytorchConfig pytorch_config(const api::GpuNeed& need,
-                                                const api::GpuConfig& config,
-                                                const Machine& machine);
-[[nodiscard]] api::TensorflowConfig tensorflow_config(const api::GpuNeed& need,
-                                                      const api::GpuConfig& config);
+/// Errors, of both: Usage, where what it may take of the memory would come out as none.
+[[nodiscard]] Result<api::PytorchConfig> pytorch_config(const api::GpuNeed& need,
+                                                        const api::GpuConfig& config,
+                                                        const Machine& machine);
+[[nodiscard]] Result<api::TensorflowConfig> tensorflow_config(const api::GpuNeed& need,
+                                                              const api::GpuConfig& config);
 /// Where the processes of a distributed training meet: MASTER_ADDR, MASTER_PORT and WORLD_SIZE,
 /// added to the environment. The port is the first of the allocation's own, so that each process
 /// that asks is told the same; where it was given none, one that is free now.

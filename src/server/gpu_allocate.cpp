@@ -51,10 +51,10 @@ Result<api::GpuAllocation> view_of_need(const Exchange& exchange,
   if (framework == Framework::None) return view;
   if (need.distributed_training) GF_CHECK(add_rendezvous(service.ports(job), config));
   if (framework == Framework::Tensorflow) {
-    view.tensorflow_config = tensorflow_config(need, config);
+    view.tensorflow_config = GF_TRY(tensorflow_config(need, config));
   } else {
     view.pytorch_config =
-        pytorch_config(need, config, *machine_of(service.state(), view.node_name));
+        GF_TRY(pytorch_config(need, config, *machine_of(service.state(), view.node_name)));
   }
   return view;
 }
@@ -210,6 +210,21 @@ std::string refusal_of(const Exchange& exchange, const JobSpec& spec) {
   return why_text(Shown(exchange.caller, service.state()).of(preview->blockers, spec.user));
 }
 
+/// Of one that has started: GPUs are not held for what cannot be told how to use them.
+Result<void> check_can_be_told(const Asked& asked, const Job& job) {
+  (void)GF_TRY(view_of_need(asked.exchange, job, asked.need, asked.framework));
+  return {};
+}
+
+/// Taken whether it starts with that or waits.
+SubmitIf if_it_can_be_told(const std::shared_ptr<Asked>& asked) {
+  return {.before = {}, .after = [asked](JobId id) -> Result<void> {
+            const Job* job = asked->exchange.service.state().find(id);
+            if (job == nullptr || is_pending(*job)) return {};
+            return check_can_be_told(*asked, *job);
+          }};
+}
+
 /// Taken where it starts with that: who does not wait has no place in the queue, and is told why.
 SubmitIf if_it_starts(const std::shared_ptr<Asked>& asked, JobSpec spec) {
   const auto refuse = [asked](std::string why) -> Result<void> {
@@ -224,7 +239,8 @@ SubmitIf if_it_starts(const std::shared_ptr<Asked>& asked, JobSpec spec) {
               [asked, refuse](JobId id) {
                 const Exchange& exchange = asked->exchange;
                 const Job* job = exchange.service.state().find(id);
-                if (job == nullptr || !is_pending(*job)) return refuse("");
+                if (job == nullptr) return refuse("");
+                if (!is_pending(*job)) return check_can_be_told(*asked, *job);
                 return refuse(why_text(blockers_for(exchange.caller, exchange.service, *job)));
               }};
 }
@@ -247,8 +263,8 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   request->idempotency_key = exchange.request.idempotency_key;
   request->digest = digest_of(asked_of(framework) + api::write(need));
   const auto asked = std::make_shared<Asked>(std::move(exchange), std::move(need), framework);
-  const SubmitIf condition =
-      asked->need.wait ? SubmitIf{} : if_it_starts(asked, request->items.front().spec);
+  const SubmitIf condition = asked->need.wait ? if_it_can_be_told(asked)
+                                              : if_it_starts(asked, request->items.front().spec);
   service.submit(
       std::move(*request),
       asked->exchange.caller,

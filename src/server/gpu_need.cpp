@@ -12,10 +12,11 @@
 namespace gflow::server {
 namespace {
 
+constexpr double kGbPerMib = 1.0 / 1024;
+
 /// Whole MiB, rounded up, as requests have it.
 Memory memory_of(double gb) {
-  constexpr double kMibPerGb = 1024;
-  return Memory::mib(static_cast<std::int64_t>(std::ceil(gb * kMibPerGb)));
+  return Memory::mib(static_cast<std::int64_t>(std::ceil(gb / kGbPerMib)));
 }
 
 /// Whether it has what stands for `gpus`, too.
@@ -89,6 +90,13 @@ Result<gflow::Request> request_of(const api::GpuNeed& need, const engine::State&
     }
     apply(GF_TRY(parse_gpu_request(need.gpus)), request);
     return request;
+  }
+  if (need.memory_gb > 0 && need.memory_gb < kGbPerMib) {
+    return fail(Code::Usage,
+                tr_format("memory_gb: {} is less than 1 MiB, which is {}: ask for more, or for 0, "
+                          "which is any amount",
+                          need.memory_gb,
+                          kGbPerMib));
   }
   request.gpus = need.gpu_count;
   if (need.compute_ratio < 1) {

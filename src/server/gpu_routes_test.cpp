@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "api/gpu_resources.h"
@@ -123,6 +124,52 @@ TEST(FrameworkSetup, OfAShareIsAsLargeAsTheShare) {
   const auto torch = allocate(desk, R"({"compute_ratio":0.25})", "", "setup-pytorch");
   ASSERT_TRUE(torch.pytorch_config);
   EXPECT_EQ(torch.pytorch_config->memory_fraction, 0.225);
+}
+
+Reply refused(FakeDesk& desk, const std::string& need, const std::string& route) {
+  const Helpers helpers;
+  const auto reply = desk.ask(
+      kAlice,
+      {.method = "POST", .path = "/api/v1/gpu/" + route, .idempotency_key = "a-key", .body = need});
+  return reply ? *reply : Reply{};
+}
+
+TEST(GpuNeeds, ThatRoundToNothingAreRefused) {
+  const std::string part = "what the framework may take of each GPU's memory is less than ";
+  const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
+      {"allocate", R"({"compute_ratio":1e-9})", "/compute_ratio: must be from 0.0001 to 1"},
+      {"validate", R"({"compute_ratio":0.00009})", "/compute_ratio: must be from 0.0001 to 1"},
+      {"allocate", R"({"memory_gb":1e-6})", "memory_gb: 1e-06 is less than 1 MiB"},
+      {"setup-tensorflow", R"({"memory_gb":0.0009765625,"compute_ratio":0.5})", part + "1 MiB"},
+      {"setup-tensorflow", R"({"gpu_memory_fraction":1e-9})", part + "1 MiB"},
+      {"setup-tensorflow", R"({"gpu_memory_fraction":1e-9,"wait":true})", part + "1 MiB"},
+      {"setup-pytorch", R"({"gpu_memory_fraction":1e-9})", part + "0.0001"},
+      {"setup-pytorch", R"({"memory_gb":0.001,"compute_ratio":0.5})", part + "0.0001"},
+      {"setup-pytorch", R"({"gpu_memory_fraction":1e-9,"wait":true})", part + "0.0001"},
+  };
+  for (const auto& [route, need, says] : cases) {
+    FakeDesk desk;
+    const Reply reply = refused(desk, need, route);
+    EXPECT_EQ(reply.status, 400) << need << reply.body;
+    EXPECT_NE(reply.body.find(says), std::string::npos) << need << reply.body;
+    EXPECT_TRUE(desk.service.state().list({}).empty()) << "nothing is held: " << need;
+    EXPECT_TRUE(allocate(desk, R"({"gpu_count":1})", "a-key").success) << "nor remembered";
+  }
+}
+
+TEST(GpuNeeds, OfTheLeastThereIsAreTaken) {
+  FakeDesk desk;
+  const auto share = allocate(desk, R"({"compute_ratio":0.0001,"memory_gb":0.0009765625})");
+  ASSERT_TRUE(share.gpu_config);
+  EXPECT_EQ(share.gpu_config->compute_ratio, 0.0001);
+  EXPECT_EQ(share.gpu_config->memory_gb, 0.0009765625);
+  const auto flow =
+      allocate(desk,
+               R"({"compute_ratio":0.0001,"memory_gb":0.0009765625,"gpu_memory_fraction":1})",
+               "",
+               "setup-tensorflow");
+  ASSERT_TRUE(flow.tensorflow_config);
+  EXPECT_EQ(flow.tensorflow_config->memory_limit_mb, 1);
 }
 
 }  // namespace
