@@ -206,7 +206,7 @@ std::optional<Authenticator::Audited> Authenticator::audited(const Guest& guest,
                                                              const Request& request) {
   if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
   const Route* route = find_route(request.method, request.path);
-  if (route != nullptr && route->verb == Verb::Read) return std::nullopt;
+  if (route != nullptr && only_reads(route->verb)) return std::nullopt;
   const bool is_elsewhere = guest.via == Via::Tls || caller.known_by == KnownBy::Token;
   if (!is_elsewhere && !is_delicate(request)) return std::nullopt;
   return Audited{request.terms.request_id,

@@ -14,6 +14,7 @@ std::string_view who_may(Verb verb) {
     case Verb::Read:
     case Verb::Submit:
       return tr_later("everyone who may connect");
+    case Verb::Inspect:
     case Verb::Change:
       return tr_later("the owner, operators");
     case Verb::Entrust:

@@ -77,7 +77,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"POST", "/api/v1/jobs/{id}/suspend", Verb::Change, kHandler<suspend_job>, about::kSuspendJob},
     {"POST", "/api/v1/jobs/{id}/resume", Verb::Change, kHandler<resume_job>, about::kResumeJob},
     {"GET", "/api/v1/jobs/{id}/explain", Verb::Read, kHandler<explain_job>, about::kExplainJob},
-    {"GET", "/api/v1/jobs/{id}/log", Verb::Read, kHandler<show_job_log>, about::kShowJobLog},
+    {"GET", "/api/v1/jobs/{id}/log", Verb::Inspect, kHandler<show_job_log>, about::kShowJobLog},
     {"GET", "/api/v1/queue", Verb::Read, kHandler<show_queue>, about::kShowQueue},
     {"GET", "/api/v1/defrag", Verb::Read, kHandler<show_defrag>, about::kShowDefrag},
     {"GET", "/api/v1/groups", Verb::Read, kHandler<list_groups>, about::kListGroups},
@@ -134,7 +134,7 @@ constexpr auto kRoutes = std::to_array<Route>({
      about::kSetUpTensorflow},
     {"DELETE",
      "/api/v1/gpu/cleanup/{node_name}",
-     Verb::Change,
+     Verb::Submit,
      kHandler<clean_up_gpus>,
      about::kCleanUpGpus},
     {"GET",
@@ -144,7 +144,7 @@ constexpr auto kRoutes = std::to_array<Route>({
      about::kListGpuAllocations},
     {"GET",
      "/api/v1/gpu/allocations/{id}",
-     Verb::Read,
+     Verb::Inspect,
      kHandler<show_gpu_allocation>,
      about::kShowGpuAllocation},
     {"DELETE",
@@ -236,9 +236,12 @@ bool is_open(std::string_view method, std::string_view path) {
   return (method == "GET" || method == "HEAD") && (path == "/healthz" || path == "/readyz");
 }
 
+bool only_reads(Verb verb) { return verb == Verb::Read || verb == Verb::Inspect; }
+
 Scope scope_of(Verb verb) {
   switch (verb) {
     case Verb::Read:
+    case Verb::Inspect:
       return Scope::Read;
     case Verb::Submit:
     case Verb::Change:
@@ -271,6 +274,7 @@ Result<void> authorize(const Principal& caller, Verb verb) {
   GF_CHECK(is_in_scope(caller, scope_of(verb)));
   switch (verb) {
     case Verb::Read:
+    case Verb::Inspect:
     case Verb::Submit:
     case Verb::Change:
     case Verb::Entrust:

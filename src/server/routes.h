@@ -14,6 +14,8 @@ namespace gflow::server {
 /// What a route lets its caller do. Whose jobs may be changed is the engine's decision.
 enum class Verb {
   Read,     ///< anyone who may connect
+  Inspect,  ///< the same, of what is theirs; operators of what is anybody's. The handler refuses
+            ///< the others, as only it knows whose that is
   Submit,   ///< anyone who may connect, in their own name
   Change,   ///< anyone who may connect; the engine refuses jobs of others
   Entrust,  ///< the same with what stands for them, tokens, and with no lesser one; administrators
@@ -45,6 +47,9 @@ struct Route {
 
 /// Whether it asks nobody who they are: whoever looks after the daemon may have no name here.
 [[nodiscard]] bool is_open(std::string_view method, std::string_view path);
+
+/// Whether what it does is seen by nobody else.
+[[nodiscard]] bool only_reads(Verb verb);
 
 /// The least scope a token may have for it.
 [[nodiscard]] Scope scope_of(Verb verb);

@@ -131,6 +131,18 @@ def least_scope(statuses):
     return let_in[0] if let_in else None
 
 
+def who_may(statuses):
+    """The same for people, as openapi.json has it (x-who). Whose name leads to something of their own (404 for others) is everyone."""
+    told = dict(zip(WHO, statuses, strict=True))
+    if told["nobody"] not in (401, 403):
+        return "everyone, known or not"
+    if told["owner"] == 403:
+        return "administrators" if told["operator"] == 403 else "operators"
+    if told["operator"] == 403:
+        return "the owner, administrators"
+    return "the owner, operators" if told["other"] == 403 else "everyone who may connect"
+
+
 def missing(description):
     """The routes that one of the two has and the other has not."""
     served = {(method.upper(), path) for path, methods in description["paths"].items() for method in methods}

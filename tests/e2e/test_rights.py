@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from rights import LEVELS, SCOPES, TABLE, WHO, at_level, filled, missing, path_of
+from rights import LEVELS, SCOPES, TABLE, WHO, at_level, filled, missing, path_of, who_may
 from shared_lab import CALLED, SECRET, TOML, Lab
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "hostile"))
@@ -36,6 +36,15 @@ def test_every_route_has_its_line(lab):
     description = lab.of_alice("/api/v1/openapi.json")
     assert missing(description) == set(), "a route needs its line in rights.py, and a line its route"
     assert len({(method, path_of(target)) for method, target, *_ in TABLE}) == len(TABLE)
+
+
+def test_openapi_says_who_may(lab):
+    """Of the routes of the socket alone (x-scope is missing) nothing can be seen here: all of these ask over TCP."""
+    description = lab.of_alice("/api/v1/openapi.json")
+    for method, target, _, _, statuses in TABLE:
+        told = description["paths"][path_of(target)][method.lower()]
+        if "x-scope" in told or who_may(statuses).startswith("everyone, known"):
+            assert told["x-who"] == who_may(statuses), (method, target)
 
 
 def test_what_is_looked_for_in_the_answers_of_others_is_there(lab, level):
