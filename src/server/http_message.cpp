@@ -25,13 +25,14 @@ constexpr std::array kLists{http::field::accept,
                             http::field::if_match,
                             http::field::if_none_match};
 // Host and Authorization have answers of their own.
-constexpr std::array<std::string_view, 7> kThereOnce{"Content-Type",
+constexpr std::array<std::string_view, 8> kThereOnce{"Content-Type",
                                                      "Idempotency-Key",
                                                      "If-Range",
                                                      "Last-Event-ID",
                                                      "Origin",
                                                      "Range",
-                                                     "Sec-Fetch-Site"};
+                                                     "Sec-Fetch-Site",
+                                                     "X-Request-Id"};
 constexpr std::array<std::string_view, 2> kNeverEmpty{"Idempotency-Key", "If-Match"};
 
 }  // namespace
@@ -115,10 +116,12 @@ std::optional<std::string> authorization_of(const HttpRequest& message) {
 }
 
 Terms terms_of(const HttpRequest& message) {
+  // Of two of them neither is the one by which it is known elsewhere.
+  const bool has_id = message.count("X-Request-Id") == 1;
   const std::string_view target = message.target();
   return {.method = std::string(message.method_string()),
           .path = std::string(target.substr(0, target.find('?'))),
-          .request_id = request_id_of(message["X-Request-Id"]),
+          .request_id = request_id_of(has_id ? message["X-Request-Id"] : ""),
           .accept_encoding = std::string(message[http::field::accept_encoding]),
           .if_none_match = std::string(message[http::field::if_none_match])};
 }

@@ -190,7 +190,7 @@ def test_whatever_comes_behind_a_body_harms_nobody(machine):
 @pytest.mark.parametrize("name, values", [
     ("Content-Type", ["text/plain"]), ("Idempotency-Key", ["one", "another"]), ("Range", ["bytes=0-1", "bytes=2-3"]),
     ("If-Range", ["one", "another"]), ("Last-Event-ID", ["1", "2"]), ("Origin", ["http://a", "http://b"]),
-    ("Sec-Fetch-Site", ["same-origin", "cross-site"])])
+    ("Sec-Fetch-Site", ["same-origin", "cross-site"]), ("X-Request-Id", ["one", "another"])])
 def test_a_header_of_which_others_may_take_the_other_one_is_refused(machine, name, values):
     status, answer = changed(machine, submit(machine), 7, *(f"{name}: {value}" for value in values))
     assert status == 400 and f"the header '{name}' is given twice" in answer, answer
