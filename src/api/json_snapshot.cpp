@@ -159,15 +159,10 @@ std::string with_names(Names& users, std::string_view pairs) {
   return join(renamed, ", ");
 }
 
-void hide_users(Names& users, std::vector<Label>& policy) {
-  for (Label& setting : policy) {
-    if (setting.key == kGpusOfUsers) setting.value = with_names(users, setting.value);
-  }
-}
-
 }  // namespace
 
-Snapshot anonymous(Snapshot snapshot) {
+Snapshot anonymous(Snapshot snapshot,
+                   const std::function<bool(std::string_view setting)>& names_users) {
   Names users("user");
   std::map<std::string_view, Names> names;
   for (SnapshotJob& job : snapshot.jobs) {
@@ -179,7 +174,9 @@ Snapshot anonymous(Snapshot snapshot) {
       text = names.try_emplace(alias, alias).first->second(text);
     });
   }
-  hide_users(users, snapshot.policy);
+  for (Label& setting : snapshot.policy) {
+    if (names_users(setting.key)) setting.value = with_names(users, setting.value);
+  }
   Names nodes("node");
   for (SnapshotNode& node : snapshot.nodes) {
     node.name = nodes(node.name);

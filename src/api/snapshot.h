@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,9 +74,6 @@ struct SnapshotJob {
   Memory peak_gpu_memory{};                    ///< most on one device; 0: not known
 };
 
-/// The setting of a policy that names users.
-constexpr std::string_view kGpusOfUsers = "limits.max_gpus_of";
-
 struct Snapshot {
   static constexpr int kVersion = 1;
 
@@ -101,7 +99,9 @@ constexpr std::size_t kMaxSnapshotEnded = 4000;
 [[nodiscard]] Result<Snapshot> read_snapshot(std::string_view json);
 
 /// Names of users, jobs, projects and groups replaced by numbers; the same name by the same one.
-[[nodiscard]] Snapshot anonymous(Snapshot snapshot);
+/// `names_users`: whether a setting of the policy does, as "alice=8, bob=0".
+[[nodiscard]] Snapshot anonymous(Snapshot snapshot,
+                                 const std::function<bool(std::string_view setting)>& names_users);
 
 /// The body of POST /api/v1/drain.
 struct DrainRequest {

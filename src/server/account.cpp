@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/account.h"
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 
-#include "base/text.h"
 #include "server/handlers.h"
+#include "settings/settings.h"
 
 namespace gflow::server {
 namespace {
 
-/// Of "alice=8, bob=0" what is of `name`.
-std::string pairs_of(std::string_view name, std::string_view pairs) {
-  std::vector<std::string> own;
-  for (const std::string_view pair : split(pairs, ',')) {
-    if (trim(pair.substr(0, pair.find('='))) == name) own.emplace_back(trim(pair));
-  }
-  return join(own, ", ");
-}
-
 /// To whom others' jobs are not shown, neither is who there is besides.
 void hide_users(std::vector<api::SettingView>& settings, const Principal& caller) {
-  constexpr std::array<std::string_view, 2> kOfUsers = {"limits.max_gpus_of", "priority.users"};
+  const auto is_caller = [&caller](std::string_view user) { return user == caller.name; };
   for (api::SettingView& setting : settings) {
-    if (std::ranges::find(kOfUsers, setting.name) == kOfUsers.end()) continue;
-    setting.value = pairs_of(caller.name, setting.value);
+    if (!settings::names_users(setting.name)) continue;
+    setting.value = settings::only_of(setting.value, is_caller);
   }
 }
 

@@ -235,15 +235,16 @@ TEST(OthersJobs, LimitsNameNobodyElseThanThoseWhoseJobsAreShown) {
   engine::Policy policy = queue.desk.service.state().policy();
   policy.gpu_quota.users = {{"alice", 8}, {"bob", 2}, {"carol", 1}};
   ASSERT_TRUE(queue.desk.service.apply(engine::event::Configure{policy}));
+  static constexpr std::string_view kGpusOfUsers = "limits.max_gpus_of";
   const auto limits = [&queue](const Principal& caller) {
     const auto snapshot = api::read_snapshot(queue.body(caller, "/api/v1/snapshot"));
     const auto settings = api::read_settings(queue.body(caller, "/api/v1/settings"));
     std::vector<std::string> told;
     for (const Label& one : snapshot->policy) {
-      if (one.key == api::kGpusOfUsers) told.push_back(one.value);
+      if (one.key == kGpusOfUsers) told.push_back(one.value);
     }
     for (const api::SettingView& one : *settings) {
-      if (one.name == api::kGpusOfUsers) told.push_back(one.value);
+      if (one.name == kGpusOfUsers) told.push_back(one.value);
     }
     return told;
   };

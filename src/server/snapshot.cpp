@@ -121,16 +121,16 @@ class ShownJobs {
 /// What decides. For who is no operator it names the users only whose jobs are in the snapshot, and
 /// themselves: what is set for anybody else decides nothing in it.
 std::vector<Label> policy_for(const Principal& caller,
-                              engine::Policy policy,
+                              const engine::Policy& policy,
                               const std::vector<api::SnapshotJob>& jobs) {
-  if (!is_operator(caller)) {
-    std::set<std::string, std::less<>> users = {caller.name};
-    for (const api::SnapshotJob& job : jobs) users.insert(job.spec.user.name);
-    std::erase_if(policy.gpu_quota.users,
-                  [&users](const auto& limit) { return !users.contains(limit.first); });
-  }
+  std::set<std::string, std::less<>> users = {caller.name};
+  for (const api::SnapshotJob& job : jobs) users.insert(job.spec.user.name);
+  const auto is_there = [&users](std::string_view user) { return users.contains(user); };
   std::vector<Label> shown;
-  for (const auto& [name, value] : settings::policy_values(policy)) shown.push_back({name, value});
+  for (const auto& [name, value] : settings::policy_values(policy)) {
+    const bool is_hidden = !is_operator(caller) && settings::names_users(name);
+    shown.push_back({name, is_hidden ? settings::only_of(value, is_there) : value});
+  }
   return shown;
 }
 

@@ -108,6 +108,21 @@ Result<const Setting*> find_loosely(std::string_view name) {
   return find(name);
 }
 
+bool names_users(std::string_view full_name) {
+  return std::ranges::any_of(table(), [full_name](const Setting& one) {
+    return one.naming == Naming::Users && one.full_name() == full_name;
+  });
+}
+
+std::string only_of(std::string_view value,
+                    const std::function<bool(std::string_view user)>& is_kept) {
+  std::vector<std::string> kept;
+  for (const std::string_view pair : split(value, ',')) {
+    if (is_kept(trim(pair.substr(0, pair.find('='))))) kept.emplace_back(trim(pair));
+  }
+  return join(kept, ", ");
+}
+
 std::vector<Value> policy_values(const engine::Policy& policy) {
   Settings settings;
   settings.policy = policy;

@@ -86,6 +86,14 @@ enum class Part {
   Policy,  ///< what the engine decides by: part of a snapshot, and of what-ifs
 };
 
+/// Whom a value names.
+enum class Naming {
+  Unsaid,  ///< nobody, of a single value; a list and a map have to say it
+  Nobody,  ///< what is no person: labels, projects
+  Users,   ///< users, "alice=8, bob=0": told as far as one who asks may know of them (privacy.md)
+  Staff,   ///< who is responsible here: told to everybody, so that it is known whom to ask
+};
+
 /// One setting. `write` and `read` are the value as text, as a person would type it; reading what
 /// was written changes nothing.
 struct Setting {
@@ -93,6 +101,7 @@ struct Setting {
   std::string_view name;
   Type type = Type::Text;
   Part part = Part::Daemon;
+  Naming naming = Naming::Unsaid;
   Applies applies = Applies::Reload;
   std::string_view flag;  ///< of gflowd, without "--"; "" if there is none
   std::int64_t min = 0;
@@ -116,6 +125,12 @@ struct Setting {
 [[nodiscard]] Result<const Setting*> find(std::string_view name);
 /// The same, and by the name alone where only one section has it.
 [[nodiscard]] Result<const Setting*> find_loosely(std::string_view name);
+
+/// Whether the value of that setting names users, see Naming.
+[[nodiscard]] bool names_users(std::string_view full_name);
+/// Of such a value, "alice=8, bob=0", what is of those users.
+[[nodiscard]] std::string only_of(std::string_view value,
+                                  const std::function<bool(std::string_view user)>& is_kept);
 
 /// A setting of the policy as text.
 struct Value {

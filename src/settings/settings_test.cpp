@@ -97,6 +97,24 @@ TEST(Settings, PrioritiesOfUsersAreNoPartOfASnapshot) {
             "daemon.socket is not part of the policy");
 }
 
+/// What has more than one value may be about people: none is added without a thought of them.
+TEST(Settings, SayWhomAListNames) {
+  for (const Setting& setting : table()) {
+    const bool has_many = setting.type == Type::List || setting.type == Type::Map;
+    EXPECT_EQ(setting.naming != Naming::Unsaid, has_many)
+        << setting.full_name() << ": say whom it names (Naming), or nobody";
+    if (setting.naming == Naming::Users) EXPECT_EQ(setting.type, Type::Map) << "see only_of()";
+  }
+}
+
+TEST(Settings, OfUsersAreToldOfSomeOfThem) {
+  EXPECT_TRUE(names_users("limits.max_gpus_of") && names_users("priority.users"));
+  EXPECT_FALSE(names_users("access.operators") || names_users("limits.max_gpus_per_user"));
+  const auto only_bob = [](std::string_view user) { return user == "bob"; };
+  EXPECT_EQ(only_of("alice=8, bob=0,bobby=1", only_bob), "bob=0");
+  EXPECT_EQ(only_of("", only_bob), "");
+}
+
 TEST(Settings, AreWhatTheDocumentPrints) {
   std::ifstream file(GFLOW_SOURCE_DIR "/docs/configuration.md");
   std::stringstream text;

@@ -196,6 +196,7 @@ void add_people(std::vector<Setting>& table) {
   table.push_back({.section = "access",
                    .name = "administrators",
                    .type = Type::List,
+                   .naming = Naming::Staff,
                    .help = "users besides root and gflowd's own: \"alice, @unixgroup\"",
                    .write = [](const Settings& s) { return write_list(s.roles.administrators); },
                    .read = [](Settings& s, const std::string& text) -> Result<void> {
@@ -205,6 +206,7 @@ void add_people(std::vector<Setting>& table) {
   table.push_back({.section = "access",
                    .name = "operators",
                    .type = Type::List,
+                   .naming = Naming::Staff,
                    .help = "may change any job, give any priority and drain: \"bob, @unixgroup\"",
                    .write = [](const Settings& s) { return write_list(s.roles.operators); },
                    .read = [](Settings& s, const std::string& text) -> Result<void> {
@@ -228,6 +230,7 @@ void add_people(std::vector<Setting>& table) {
       {.section = "priority",
        .name = "users",
        .type = Type::Map,
+       .naming = Naming::Users,
        .help = "highest priority of single users: \"alice=100, bob=5\"",
        .write = [](const Settings& s) { return write_numbers(s.policy.priority.users); },
        .read =
@@ -238,6 +241,7 @@ void add_people(std::vector<Setting>& table) {
       {.section = "priority",
        .name = "projects",
        .type = Type::Map,
+       .naming = Naming::Nobody,
        .help = "highest priority of jobs of a project, for members of the unix group of its name",
        .write = [](const Settings& s) { return write_numbers(s.policy.priority.projects); },
        .read =
@@ -325,6 +329,7 @@ void add_limits(std::vector<Setting>& table) {
        .name = "max_gpus_of",
        .type = Type::Map,
        .part = kPolicy,
+       .naming = Naming::Users,
        .help = "the same of single users: \"alice=8, bob=0\"",
        .write = [](const Settings& s) { return write_numbers(s.policy.gpu_quota.users); },
        .read =
@@ -361,6 +366,7 @@ void add_rest(std::vector<Setting>& table) {
   table.push_back({.section = "node",
                    .name = "labels",
                    .type = Type::Map,
+                   .naming = Naming::Nobody,
                    .help = "labels of this machine, which jobs can select: \"zone=a,disk=nvme\"",
                    .write = write_labels,
                    .read = read_labels});

@@ -110,6 +110,7 @@ void add_api_for_others(std::vector<Setting>& table) {
       {.section = "api",
        .name = "host_names",
        .type = Type::List,
+       .naming = Naming::Nobody,
        .applies = kRestart,
        .help = "names other machines call this one by, besides its host name: \"lab1.example.org\"",
        .write = [](const Settings& s) { return write_list(s.host_names); },
@@ -120,6 +121,7 @@ void add_api_for_others(std::vector<Setting>& table) {
   table.push_back({.section = "api",
                    .name = "allowed_origins",
                    .type = Type::List,
+                   .naming = Naming::Nobody,
                    .applies = kRestart,
                    .help = "web pages that may ask, with a token: \"https://board.lab:3000\"; none "
                            "by default",

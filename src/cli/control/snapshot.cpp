@@ -9,6 +9,7 @@
 #include "cli/control/subcommands.h"
 #include "command/context.h"
 #include "os/file.h"
+#include "settings/settings.h"
 
 namespace gflow::cli {
 namespace {
@@ -23,7 +24,7 @@ Result<int> run_snapshot(const Invocation& invocation, Context& context) {
   std::string body = GF_TRY(context.daemon().call("GET", target));
   api::Snapshot snapshot = GF_TRY(api::read_snapshot(body));
   if (invocation.has("anonymous")) {
-    snapshot = api::anonymous(std::move(snapshot));
+    snapshot = api::anonymous(std::move(snapshot), settings::names_users);
     body = api::write(snapshot);
   }
   if (!invocation.has("output") || invocation.get("output") == "-") {
