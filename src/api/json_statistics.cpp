@@ -5,12 +5,6 @@
 #include "core/job_sight.h"
 
 namespace gflow::api {
-namespace {
-
-constexpr std::array<std::string_view, 3> kParts = {"none", "user", "project"};
-
-}  // namespace
-
 template <>
 inline constexpr std::string_view kSchemaName<TimesView> = "TimesView";
 template <class Io, Like<TimesView> T>
@@ -44,7 +38,7 @@ void fields(Io& io, T& statistics) {
   io.field("known_since", statistics.known_since);
   io.choice("others_jobs", statistics.others_jobs, kOthersJobsNames);
   io.field("total", statistics.total);
-  io.choice("by", statistics.by, kParts);
+  io.choice("by", statistics.by, kUsageByNames);
   io.field("parts", statistics.parts);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,23 @@
 #include "base/time.h"
 
 namespace gflow::api {
+
+/// What is told besides the total: of whom or what each part is.
+enum class UsageBy { None, User, Project };
+[[nodiscard]] constexpr std::string_view usage_by_name(UsageBy by) {
+  switch (by) {
+    case UsageBy::None:
+      return "none";
+    case UsageBy::User:
+      return "user";
+    case UsageBy::Project:
+      return "project";
+  }
+  return "";
+}
+/// In the order of the enumerators.
+inline constexpr std::array<std::string_view, 3> kUsageByNames = {
+    usage_by_name(UsageBy::None), usage_by_name(UsageBy::User), usage_by_name(UsageBy::Project)};
 
 /// Of so many times: what they were on the average, and how many percent were no longer than what.
 /// Optional parts are not known where there were none.
@@ -46,7 +64,7 @@ struct StatisticsView {
   std::optional<WallTime> known_since;
   std::string others_jobs = "all";  ///< what is counted of others' jobs: of kOthersJobsNames
   UsageView total;
-  std::string by;                ///< what `parts` are of: "user", "project", or "none"
+  std::string by;                ///< what `parts` are of: of kUsageByNames
   std::vector<UsageView> parts;  ///< by name
 };
 

@@ -39,7 +39,7 @@ struct StatisticsWish {
   std::vector<std::string> users;
   std::string project;
   std::string group;
-  std::string by = "none";  ///< also of each "user" or "project"
+  std::string by{api::usage_by_name(api::UsageBy::None)};  ///< parts, too: of kUsageByNames
 };
 
 /// Talks to gflowd over its unix socket, or to what answers for it: a gflowd of another machine, or

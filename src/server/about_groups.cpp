@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
-
+#include "api/statistics.h"
 #include "base/translate.h"
 #include "core/status.h"
 #include "server/about.h"
@@ -43,7 +42,6 @@ namespace gflow::api {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kParts = {"none", "user", "project"};
 Result<void> finish(server::StatisticsQuery& query) {
   const auto& [since, until, by] = query.wish;
   if (!since || !until || *until > *since) return {};
@@ -108,7 +106,7 @@ QueryTable<server::StatisticsQuery> query_table<server::StatisticsQuery>() {
           {.name = "group", .help = tr_later("of this group")}),
       parameter<&Query::wish, &Wish::by>({.name = "by",
                                           .help = tr_later("also of each user or project"),
-                                          .words = kParts,
+                                          .words = kUsageByNames,
                                           .example = "user"}),
   });
   return {kRows, finish};

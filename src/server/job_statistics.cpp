@@ -63,12 +63,23 @@ bool JobStatistics::is_in_time(WallTime ended) const {
   return (!wish_.since || ended >= *wish_.since) && (!wish_.until || ended < *wish_.until);
 }
 
+std::optional<std::string> JobStatistics::name_of_part(const JobSpec& spec) const {
+  switch (wish_.by) {
+    case api::UsageBy::None:
+      return std::nullopt;
+    case api::UsageBy::User:
+      return spec.user.name;
+    case api::UsageBy::Project:
+      return sight_.names(spec.user) ? spec.project : "";
+  }
+  return std::nullopt;
+}
+
 JobStatistics::Usage* JobStatistics::part_of(const JobSpec& spec) {
-  if (wish_.by == StatisticsWish::By::None) return nullptr;
-  const std::string project = sight_.names(spec.user) ? spec.project : "";
-  const std::string& name = wish_.by == StatisticsWish::By::User ? spec.user.name : project;
-  Usage& part = parts_[name];
-  part.view.name = name;
+  const auto name = name_of_part(spec);
+  if (!name) return nullptr;
+  Usage& part = parts_[*name];
+  part.view.name = *name;
   return &part;
 }
 
@@ -121,7 +132,6 @@ void JobStatistics::add(const engine::Glance& job) {
 void JobStatistics::counted() { known_since_ = state_.forgotten(); }
 
 api::StatisticsView JobStatistics::finish() && {
-  constexpr std::array<std::string_view, 3> kBy = {"none", "user", "project"};
   api::StatisticsView view;
   view.at = now_.wall;
   view.since = wish_.since;
@@ -130,7 +140,7 @@ api::StatisticsView JobStatistics::finish() && {
   if (known_since_) view.known_since = std::min(*known_since_, now_.wall);
   view.total = std::move(total_).finish();
   view.others_jobs = kOthersJobsNames.at(static_cast<std::size_t>(sight_.others));
-  view.by = kBy.at(static_cast<std::size_t>(wish_.by));
+  view.by = api::usage_by_name(wish_.by);
   for (auto& [name, part] : parts_) view.parts.push_back(std::move(part).finish());
   return view;
 }

@@ -17,10 +17,9 @@ namespace gflow::server {
 /// What statistics are wanted of: jobs that ended in a time, and all that have not ended; of these
 /// and of those that ended later what they held in that time.
 struct StatisticsWish {
-  enum class By { None, User, Project };
   std::optional<WallTime> since;
   std::optional<WallTime> until;
-  By by = By::None;
+  api::UsageBy by = api::UsageBy::None;
 };
 
 /// Counts jobs it is shown one after the other, and tells at the end what came of that.
@@ -56,6 +55,8 @@ class JobStatistics {
   [[nodiscard]] std::chrono::milliseconds within(WallTime end,
                                                  std::chrono::milliseconds time) const;
   [[nodiscard]] std::chrono::milliseconds gpu_time_within(const Job& job) const;
+  /// Which part it belongs to: "" is one, too. None: there are no parts.
+  [[nodiscard]] std::optional<std::string> name_of_part(const JobSpec& spec) const;
   [[nodiscard]] Usage* part_of(const JobSpec& spec);
 
   StatisticsWish wish_;

@@ -16,6 +16,7 @@ namespace gflow::cli {
 namespace {
 
 constexpr std::string_view kSinceByDefault = "30d";
+constexpr std::string_view kByDefault = api::usage_by_name(api::UsageBy::User);
 
 Result<client::StatisticsWish> wish_of(const Invocation& invocation, Context& context) {
   const WallTime now = os::now().wall;
@@ -35,7 +36,7 @@ Result<client::StatisticsWish> wish_of(const Invocation& invocation, Context& co
   wish.project = GF_TRY(selected_by(invocation, "project"));
   wish.group = GF_TRY(selected_by(invocation, "group"));
   wish.by = invocation.get("by");
-  if (wish.by.empty()) wish.by = "user";
+  if (wish.by.empty()) wish.by = kByDefault;
   return wish;
 }
 
@@ -48,7 +49,8 @@ void hint_at_none(Context& context,
   std::vector<std::string> users = wish.users;
   std::erase_if(users, [&](const std::string& user) {
     const auto part = std::ranges::find(statistics.parts, user, &api::UsageView::name);
-    return !is_empty && (statistics.by != "user" || part != statistics.parts.end());
+    return !is_empty && (statistics.by != api::usage_by_name(api::UsageBy::User) ||
+                         part != statistics.parts.end());
   });
   if (users.empty() && !is_empty) return;
   context.hint(users.empty() ? tr("No jobs.")
@@ -86,7 +88,7 @@ std::vector<Option> selection() {
        .value = "PART",
        .help = tr("One row for each user (default) or project, or 'none' for the totals alone."),
        .complete = Complete::Choice,
-       .choices = {"user", "project", "none"}},
+       .choices = {api::kUsageByNames.begin(), api::kUsageByNames.end()}},
       {.name = "user",
        .letters = "u",
        .aliases = {"users"},

@@ -154,9 +154,11 @@ std::vector<std::string> heading(const api::StatisticsView& statistics, const Us
 
 std::string usage_text(const api::StatisticsView& statistics, const UsageViewer& viewer) {
   const std::vector<UsageColumn> described = usage_columns();
-  std::vector<Column> columns = {{.header = statistics.by == "project" ? tr("PROJECT") : tr("USER"),
-                                  .cut = Cut::Middle,
-                                  .narrowest = 8}};
+  std::vector<Column> columns = {
+      {.header =
+           statistics.by == api::usage_by_name(api::UsageBy::Project) ? tr("PROJECT") : tr("USER"),
+       .cut = Cut::Middle,
+       .narrowest = 8}};
   for (const UsageColumn& one : described) columns.push_back(one.column);
   std::vector<api::UsageView> parts = statistics.parts;
   std::ranges::stable_sort(parts, std::ranges::greater(), &api::UsageView::gpu_seconds);
@@ -164,7 +166,7 @@ std::string usage_text(const api::StatisticsView& statistics, const UsageViewer&
   for (const api::UsageView& part : parts)
     rows.push_back(row_of(name_of(part, viewer), described, part));
   // A program could not tell it from a user or project of that name: --by none has it alone.
-  if (viewer.columns > 0 || statistics.by == "none") {
+  if (viewer.columns > 0 || statistics.by == api::usage_by_name(api::UsageBy::None)) {
     rows.push_back(row_of(tr("all"), described, statistics.total));
     for (Cell& cell : rows.back()) cell.style = Style::Bold;
   }
