@@ -94,7 +94,7 @@ Value segment_value(std::string_view pattern, std::string_view help) {
   if (name == "id") {
     schema.add("type", "integer").add("minimum", json(std::int64_t{1}));
   } else {
-    schema.add("type", "string").add("pattern", "^[^/]+$");
+    schema.add("type", "string").add("minLength", json(std::int64_t{1}));
   }
   return Members()
       .add("name", name)

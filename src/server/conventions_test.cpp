@@ -2,6 +2,7 @@
 // What is true of every answer and every target, without connections.
 #include "server/conventions.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -129,8 +130,9 @@ TEST(Target, IsReadOrRefused) {
                          {"https://host/x", "/x", "", "host"},
                          {"http://host?q", "/", "q", "host"},
                          {"*", "*"},
-                         {"/a%2Fb", nullptr},
-                         {"/a%2fb", nullptr},
+                         {"/a%2fb/%2F", "/a%2Fb/%2F"},
+                         {"/a%252Fb%25", "/a%252Fb%25"},
+                         {"/%61%2Fb%20c/", "/a%2Fb c/"},
                          {"/a%00b", nullptr},
                          {"/a%0Ab", nullptr},
                          {"/a%", nullptr},
@@ -149,6 +151,17 @@ TEST(Target, IsReadOrRefused) {
     EXPECT_EQ(target->path, row.path);
     EXPECT_EQ(target->query, row.query);
     EXPECT_EQ(target->authority, row.authority);
+  }
+}
+
+TEST(Target, HasSegmentsThatSayWhatWasEncoded) {
+  for (const std::string_view name : {"a/b", "a%2Fb", "100%", "%", "/", "a%252Fb", "plain", ""}) {
+    std::string typed = "/groups/";
+    for (const char c : name) typed += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    const auto target = read_target(typed);
+    ASSERT_TRUE(target) << typed;
+    EXPECT_EQ(std::ranges::count(target->path, '/'), 2) << target->path;
+    EXPECT_EQ(segment_text(std::string_view(target->path).substr(8)), name);
   }
 }
 

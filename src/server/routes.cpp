@@ -14,6 +14,7 @@
 #include "server/handlers.h"
 #include "server/language.h"
 #include "server/media_types.h"
+#include "server/target.h"
 #include "server/web_guard.h"
 
 namespace gflow::server {
@@ -316,7 +317,7 @@ void dispatch(Exchange exchange) {
     if (auto key = check_key(route, exchange.request); !key) {
       return exchange.respond(problem(key.error()));
     }
-    exchange.segment = *segment;
+    exchange.segment = segment_text(*segment);
     return route.handler.handle(std::move(exchange));
   }
   if (asked == "OPTIONS" && !allowed.empty()) return exchange.respond(options_reply(allowed));

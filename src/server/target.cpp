@@ -12,6 +12,9 @@ namespace gflow::server {
 namespace {
 
 constexpr std::array<std::string_view, 2> kSchemes = {"http://", "https://"};
+// What stays encoded in a path: else one segment were two, or what was encoded twice were the same.
+constexpr std::string_view kSlash = "%2F";
+constexpr std::string_view kPercent = "%25";
 
 /// How much of the text is a scheme of a URL.
 std::size_t scheme_of(std::string_view text) {
@@ -26,23 +29,33 @@ std::unexpected<Error> no_target(std::string_view text) {
               tr_format("'{}' is no target of a request", printable(text.substr(0, 100))));
 }
 
-bool is_hidden(char c) {
+bool is_unseen(char c) {
   const auto code = static_cast<unsigned char>(c);
-  return c == '/' || code < 0x20 || code == 0x7f;
+  return code < 0x20 || code == 0x7f;
 }
 
-/// Segment by segment, as a "/" that was encoded is part of one.
-Result<std::string> decode_path(std::string_view path) {
-  if (!path.contains('%')) return std::string(path);
-  std::string decoded = GF_TRY(api::decode_percent(path));
-  std::size_t slashes = 0;
-  for (const char c : decoded) {
-    if (c == '/') ++slashes;
-    if (c != '/' && is_hidden(c)) return no_target(path);
+void append_kept(std::string& path, char c) {
+  if (c == '/') {
+    path += kSlash;
+  } else if (c == '%') {
+    path += kPercent;
+  } else {
+    path += c;
   }
-  const auto typed = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
-  if (slashes != typed) return no_target(path);
-  return decoded;
+}
+
+/// One text for each path there is: what may be typed as it is is not encoded.
+Result<std::string> normal_path(std::string_view path) {
+  if (!path.contains('%')) return std::string(path);
+  const std::string decoded = GF_TRY(api::decode_percent(path));
+  if (std::ranges::any_of(decoded, is_unseen)) return no_target(path);
+  std::string normal;
+  for (const std::string_view segment : split(path, '/')) {
+    if (segment.data() != path.data()) normal += '/';
+    const std::string text = GF_TRY(api::decode_percent(segment));
+    for (const char c : text) append_kept(normal, c);
+  }
+  return normal;
 }
 
 }  // namespace
@@ -60,10 +73,27 @@ Result<Target> read_target(std::string_view text) {
   }
   if (target.authority.empty() && !rest.starts_with('/')) return no_target(text);
   const std::size_t mark = rest.find('?');
-  target.path = GF_TRY(decode_path(rest.substr(0, mark)));
+  target.path = GF_TRY(normal_path(rest.substr(0, mark)));
   if (target.path.empty()) target.path = "/";
   if (mark != std::string_view::npos) target.query = std::string(rest.substr(mark + 1));
   return target;
+}
+
+std::string segment_text(std::string_view segment) {
+  std::string text;
+  while (!segment.empty()) {
+    std::size_t taken = kSlash.size();
+    if (segment.starts_with(kSlash)) {
+      text += '/';
+    } else if (segment.starts_with(kPercent)) {
+      text += '%';
+    } else {
+      text += segment.front();
+      taken = 1;
+    }
+    segment.remove_prefix(taken);
+  }
+  return text;
 }
 
 }  // namespace gflow::server
