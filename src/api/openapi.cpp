@@ -56,6 +56,8 @@ Value schema_of_one(const QueryParameter& parameter) {
   return schema.value();
 }
 
+Value example_number(std::string_view text) { return parse_json(text).value_or(json(text)); }
+
 /// As it is typed: a number where it is one.
 Value example_of(const QueryParameter& parameter) {
   const bool is_text =
@@ -66,7 +68,7 @@ Value example_of(const QueryParameter& parameter) {
     return list_of(words);
   }
   if (is_text) return json(parameter.example);
-  return parse_json(parameter.example).value_or(json(parameter.example));
+  return example_number(parameter.example);
 }
 
 Value parameter_value(const QueryParameter& parameter) {
@@ -87,7 +89,7 @@ Value parameter_value(const QueryParameter& parameter) {
 }
 
 /// What stands for the braces of a pattern.
-Value segment_value(std::string_view pattern, std::string_view help) {
+Value segment_value(std::string_view pattern, const Operation& about) {
   const std::size_t open = pattern.find('{') + 1;
   const std::string_view name = pattern.substr(open, pattern.find('}') - open);
   Members schema;
@@ -100,8 +102,10 @@ Value segment_value(std::string_view pattern, std::string_view help) {
       .add("name", name)
       .add("in", "path")
       .add("required", json(true))
-      .add("description", tr(help))
+      .add("description", tr(about.segment))
       .add("schema", schema.value())
+      .add("example",
+           name == "id" ? example_number(about.segment_example) : json(about.segment_example))
       .value();
 }
 
@@ -118,7 +122,7 @@ Value parameters_of(const RouteView& route) {
   Value::Array parameters;
   const Operation& about = *route.about;
   if (route.pattern.contains('{')) {
-    parameters.push_back(segment_value(route.pattern, about.segment));
+    parameters.push_back(segment_value(route.pattern, about));
   }
   for (const QueryParameter& parameter : route.query) {
     parameters.push_back(parameter_value(parameter));

@@ -30,6 +30,7 @@ struct Operation {
   std::string_view summary;
   std::string_view description{};
   std::string_view segment{};  ///< what stands where the route has braces
+  std::string_view segment_example{};
   std::string_view body{};     ///< kind of the document; "" for none
   std::string_view example{};  ///< of the body
   bool takes_key = false;      ///< header Idempotency-Key

@@ -28,7 +28,7 @@ const std::array<Identification, 3>& identifications() {
       {"",
        tr_later("On this machine"),
        tr_later("Over gflowd's socket you are who the kernel says is connected, with your role; "
-                "over http://localhost:8000 the same, as a user and no more. A request carries "
+                "over its port on this machine the same, as a user and no more. A request carries "
                 "nothing for that, and nothing in it can claim otherwise.")},
       {kToken,
        tr_later("With a token"),

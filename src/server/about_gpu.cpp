@@ -9,6 +9,7 @@ namespace gflow::server::about {
 namespace {
 
 constexpr std::string_view kAllocationSegment = tr_later("number of the allocation");
+constexpr std::string_view kAllocationExample = "12";
 constexpr std::string_view kOrOfOne =
     tr_later("Or for the allocation there is, by its allocation_id.");
 
@@ -96,6 +97,7 @@ constexpr api::Operation kCleanUpGpus = ends_later({
     .tag = "gpu",
     .summary = tr_later("Give back what you hold on a node"),
     .segment = tr_later("name of the node"),
+    .segment_example = "lab1",
     .answers = {{{200, "GpuCleanup"}}},
     .errors = {404, 409},
 });
@@ -113,6 +115,7 @@ constexpr api::Operation kShowGpuAllocation = shows_one({
     .tag = "gpu",
     .summary = tr_later("Show an allocation"),
     .segment = kAllocationSegment,
+    .segment_example = kAllocationExample,
     .answers = {{{200, "GpuAllocation"}}},
 });
 
@@ -121,6 +124,7 @@ constexpr api::Operation kReleaseGpuAllocation = ends_later(acts_on_one({
     .tag = "gpu",
     .summary = tr_later("Give an allocation back"),
     .segment = kAllocationSegment,
+    .segment_example = kAllocationExample,
 }));
 
 constexpr api::Operation kRenewGpuAllocation = {
@@ -128,6 +132,7 @@ constexpr api::Operation kRenewGpuAllocation = {
     .tag = "gpu",
     .summary = tr_later("Keep an allocation for so long from now: a heartbeat"),
     .segment = kAllocationSegment,
+    .segment_example = kAllocationExample,
     .body = "GpuRenewal",
     .example = R"({"ttl_seconds": 600})",
     .answers = {{{200, "GpuAllocation"}, {204}}},

@@ -23,6 +23,7 @@ constexpr api::Operation kShowGroup = shows_one({
     .summary = tr_later("Show a group of jobs"),
     .description = tr_later("Yours, or the only one of that name."),
     .segment = tr_later("name of the group"),
+    .segment_example = "sweep",
     .answers = {{{200, "Group"}}},
 });
 

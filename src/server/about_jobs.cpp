@@ -10,6 +10,7 @@ namespace gflow::server::about {
 namespace {
 
 constexpr std::string_view kJobSegment = tr_later("number of the job");
+constexpr std::string_view kJobExample = "7";
 
 }  // namespace
 
@@ -123,6 +124,7 @@ constexpr api::Operation kShowJob = shows_one({
     .description = tr_later(
         "Of the jobs of others command, work_dir, log_path and outcome.message are empty."),
     .segment = kJobSegment,
+    .segment_example = kJobExample,
     .answers = {{{200, "Job"}}},
 });
 
@@ -133,6 +135,7 @@ constexpr api::Operation kUpdateJob = {
     .description = tr_later("As for many: what is not given stays as it is. It answers with the "
                             "job, and with its ETag for the next change."),
     .segment = kJobSegment,
+    .segment_example = kJobExample,
     .body = "JobUpdate",
     .example = R"({"time_limit_seconds": 7200})",
     .takes_match = true,
@@ -148,6 +151,7 @@ constexpr api::Operation kCancelJob = acts_on_one({
         "One that waits is cancelled at once; one that runs is told to end, and killed when its "
         "grace time is over. Those that depend on it are cancelled, too, unless they say not."),
     .segment = kJobSegment,
+    .segment_example = kJobExample,
 });
 
 constexpr api::Operation kSuspendJob = acts_on_one({
@@ -156,6 +160,7 @@ constexpr api::Operation kSuspendJob = acts_on_one({
     .summary = tr_later("Suspend a job that runs"),
     .description = tr_later("As POST /api/v1/jobs/suspend does."),
     .segment = kJobSegment,
+    .segment_example = kJobExample,
 });
 
 constexpr api::Operation kResumeJob = acts_on_one({
@@ -164,6 +169,7 @@ constexpr api::Operation kResumeJob = acts_on_one({
     .summary = tr_later("Resume a job that somebody suspended"),
     .description = tr_later("As POST /api/v1/jobs/resume does."),
     .segment = kJobSegment,
+    .segment_example = kJobExample,
 });
 
 constexpr api::Operation kExplainJob = shows_one({
@@ -175,6 +181,7 @@ constexpr api::Operation kExplainJob = shows_one({
         "/api/v1/jobs/{id}; where its action is release or resume, POST /api/v1/jobs/release or "
         "/api/v1/jobs/resume does it."),
     .segment = kJobSegment,
+    .segment_example = kJobExample,
     .answers = {{{200, "Explanation"}}},
 });
 
@@ -218,6 +225,7 @@ constexpr api::Operation kShowJobLog = {
         "Byte by byte as it was written: all of it, or the Range of a header. A body that breaks "
         "off is not all: from= goes on."),
     .segment = kJobSegment,
+    .segment_example = kJobExample,
     .takes_range = true,
     .answers = {{{200, "", "text/plain"}, {206, "", "text/plain"}}},
     .errors = {404, 416},

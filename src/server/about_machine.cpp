@@ -29,6 +29,7 @@ constexpr api::Operation kShowNode = shows_one({
     .tag = "machine",
     .summary = tr_later("Show a node and its devices"),
     .segment = tr_later("name of the node"),
+    .segment_example = "lab1",
     .answers = {{{200, "Node"}}},
 });
 
@@ -45,6 +46,7 @@ constexpr api::Operation kShowDevice = shows_one({
     .tag = "machine",
     .summary = tr_later("Show a device"),
     .segment = tr_later("UUID of the device"),
+    .segment_example = "GPU-d1d75627-8410-f453-f7e4-5bcff09270a5",
     .answers = {{{200, "Device"}}},
 });
 

@@ -31,6 +31,7 @@ constexpr api::Operation kRevokeToken = {
     .tag = "daemon",
     .summary = tr_later("Take a token back, at once"),
     .segment = tr_later("name of the token"),
+    .segment_example = "ci",
     .answers = {{{204}}},
     .errors = {404, 507},
 };

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "server/docs_page.h"
 #include "server/handlers.h"
 #include "server/made_once.h"
 #include "server/openapi.h"
+#include "server/web_guard.h"
 
 namespace gflow::server {
 namespace {
@@ -22,6 +28,17 @@ Reply page_reply(Reply reply, std::string content_type) {
   return reply;
 }
 
+/// As curl is told where gflowd is, up to the path: as whoever asks for the page found it. What is
+/// in a Host that was let through needs no quoting (server/web_guard.h).
+std::string address_of(const Exchange& exchange, const std::string& socket) {
+  const std::optional<WebHeaders>& web = exchange.request.web;
+  if (!web) {
+    return fmt::format("--unix-socket {} 'http://localhost", shell_quote(std::span(&socket, 1)));
+  }
+  const bool is_tls = web->rules && web->rules->is_remote;
+  return fmt::format("'{}://{}", is_tls ? "https" : "http", web->host);
+}
+
 }  // namespace
 
 Reply reply_made_once(const Exchange& exchange,
@@ -32,11 +49,14 @@ Reply reply_made_once(const Exchange& exchange,
 }
 
 void show_docs(Exchange exchange) {
-  Reply page = reply_made_once(exchange,
-                               exchange.request.path,
-                               [version = exchange.service.daemon(OthersJobs::All).version] {
-                                 return docs_page(route_views(), version);
-                               });
+  const api::DaemonView daemon = exchange.service.daemon(OthersJobs::All);
+  Reply page = json_reply_later([made = exchange.made,
+                                 name = exchange.request.path,
+                                 address = address_of(exchange, daemon.socket),
+                                 version = daemon.version] {
+    const auto make = [&version] { return docs_page(route_views(), version); };
+    return docs_page_at(made ? made->get(name, make)->text : make(), address);
+  });
   exchange.respond(page_reply(std::move(page), "text/html; charset=utf-8"));
 }
 

@@ -109,6 +109,19 @@ void add_parameters(std::string& out, const api::RouteView& route) {
   if (!rows.empty()) out += "<table>\n" + rows + "</table>\n";
 }
 
+// Where docs_page_at() puts the address: no character of it is another one in HTML.
+constexpr std::string_view kAddress = "{address}";
+
+/// The path with what may stand in it.
+std::string example_path(const api::RouteView& route) {
+  const std::size_t open = route.pattern.find('{');
+  if (open == std::string_view::npos) return std::string(route.pattern);
+  return fmt::format("{}{}{}",
+                     route.pattern.substr(0, open),
+                     route.about->segment_example,
+                     route.pattern.substr(route.pattern.find('}') + 1));
+}
+
 /// The example as it is typed into a shell.
 std::string curl_line(const api::RouteView& route) {
   std::string line = "curl ";
@@ -118,7 +131,7 @@ std::string curl_line(const api::RouteView& route) {
     if (parameter.example.empty()) continue;
     query += fmt::format("{}{}={}", query.empty() ? "?" : "&", parameter.name, parameter.example);
   }
-  line += fmt::format("'http://localhost:8000{}{}'", route.pattern, query);
+  line += fmt::format("{}{}{}'", kAddress, example_path(route), query);
   if (!route.about->example.empty()) {
     line += fmt::format(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'",
                         route.about->example);
@@ -250,6 +263,17 @@ std::string docs_page(std::span<const api::RouteView> routes, std::string_view v
   add_problems(out);
   out += "</main>\n</body>\n</html>\n";
   return out;
+}
+
+std::string docs_page_at(std::string_view page, std::string_view address) {
+  const std::string shown = html_text(address);
+  std::string out;
+  for (std::size_t at = page.find(kAddress); at != std::string_view::npos;
+       at = page.find(kAddress)) {
+    out.append(page.substr(0, at)).append(shown);
+    page.remove_prefix(at + kAddress.size());
+  }
+  return out.append(page);
 }
 
 std::string_view docs_style() {

@@ -2,6 +2,7 @@
 """The REST API over TCP: the guide's curl lines to the letter, who may ask, and allocations."""
 
 import ctypes
+import html
 import json
 import os
 import re
@@ -554,6 +555,26 @@ def test_health_tells_what_nothing_starts_on(served):
     served.ok("gctl", "resume", "gpu", "1")
     assert health() == ("healthy", 4, [])
     assert troubles() == [None] * 4
+
+
+def lines_of_the_page(page):
+    return [html.unescape(line) for line in re.findall("(?s)<pre>(.*?)</pre>", page)]
+
+
+def test_the_page_types_what_leads_to_where_it_was_asked(served):
+    """Over TCP by the name it was asked by, and over the socket; with something in place of each {id}."""
+    port = served.url.rpartition(":")[2]
+    for url in (served.url, f"http://localhost:{port}"):
+        with urllib.request.urlopen(url + "/docs", timeout=PATIENCE) as answer:
+            lines = lines_of_the_page(answer.read().decode())
+        assert len(lines) > 50 and all(f" '{url}/" in line and "{" not in line.split("\n")[0] for line in lines), lines
+        assert served.ok("bash", "-c", next(line for line in lines if line.endswith("/api/v1/nodes'"))).startswith("{")
+    lines = lines_of_the_page(http_client.ask(served, "GET", "/docs").body.decode())
+    assert all(f" --unix-socket {served.socket} 'http://localhost/" in line for line in lines), lines
+    assert served.ok("bash", "-c", next(line for line in lines if line.endswith("/api/v1/nodes'"))).startswith("{")
+    segments = [parameter for methods in served.get("/api/v1/openapi.json")["paths"].values() for operation in methods.values()
+                for parameter in operation["parameters"] if parameter.get("in") == "path"]
+    assert segments and all(parameter["example"] for parameter in segments), segments
 
 
 def test_a_web_page_gets_nothing(served):

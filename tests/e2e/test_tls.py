@@ -157,6 +157,7 @@ def test_it_goes_by_the_names_it_has(served):
     token = served.tokens["read"]
     for host in (f"lab1.example.org:{port}", "LAB1.example.org", "10.1.2.3", "[fe80::1]:8443", socket.gethostname(), "localhost"):
         assert ask(served, "GET", "/api/v1/jobs", token=token, Host=host)[0] == 200, host
+        assert f"curl &#39;https://{host}/version&#39;" in ask(served, "GET", "/docs", token=token, Host=host)[1].decode(), host
     for host in ("evil.example", "lab1.example.org.evil.example", "10.1.2.3.evil.example"):
         assert ask(served, "GET", "/api/v1/jobs", token=token, Host=host)[0] == 421, host
     assert ask(served, "GET", "/api/v1/jobs", token=token, Host="")[0] == 400
