@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/format/api.md against the code: every route is there, every example is what is written.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "api/statistics.h"
 #include "api/token.h"
 #include "base/text.h"
+#include "core/status.h"
 #include "os/file.h"
 #include "server/routes.h"
 
@@ -122,6 +124,19 @@ std::optional<std::string> rewritten(const std::string& text) {
   if (is("DeviceEvent")) return device_event();
   if (is("Problem")) return refused_submission();
   return {};
+}
+
+TEST(Document, NamesStatesAndTheirCodesInOneOrder) {
+  std::string names;
+  std::string codes;
+  for (const StatusInfo& info : kStatuses) {
+    names += fmt::format("`{}`", info.name);
+    codes += fmt::format("`{}`", info.code);
+  }
+  std::string text = page();
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+  EXPECT_TRUE(text.contains(names)) << names;
+  EXPECT_TRUE(text.contains(codes)) << codes;
 }
 
 TEST(Document, HasEveryExampleAsTheCodeWritesIt) {
