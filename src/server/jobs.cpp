@@ -117,17 +117,13 @@ Result<void> check_not_root_over_tcp(const Service& service, const Principal& ca
               tr("root cannot submit jobs over TCP: use the socket, as gbatch does"));
 }
 
-/// What is refused whatever jobs there are.
-std::optional<Reply> refusal_of(const Exchange& exchange, const api::SubmitRequest& submission) {
-  if (auto may = check_not_root_over_tcp(exchange.service, exchange.caller); !may) {
-    return problem(may.error());
-  }
-  if (auto checked = check_no_allocation(submission); !checked) return problem(checked.error());
-  return std::nullopt;
-}
-
 void submit(Exchange exchange, api::SubmitRequest submission) {
-  if (auto refusal = refusal_of(exchange, submission)) return exchange.respond(*std::move(refusal));
+  if (auto may = check_not_root_over_tcp(exchange.service, exchange.caller); !may) {
+    return exchange.respond(problem(may.error()));
+  }
+  if (auto checked = check_no_allocation(submission); !checked) {
+    return exchange.respond(problem(checked.error()));
+  }
   submission.idempotency_key = exchange.request.idempotency_key;
   const auto owner = job_owner(exchange.caller);
   if (!owner) return exchange.respond(problem(owner.error()));
@@ -146,9 +142,12 @@ void submit(Exchange exchange, api::SubmitRequest submission) {
                           });
 }
 
-/// As submit(), up to where the jobs would be there.
+/// As submit(), up to where the jobs would be there. Nothing is run by it: which way somebody came
+/// who asks does not matter.
 void check(Exchange exchange, api::SubmitRequest submission) {
-  if (auto refusal = refusal_of(exchange, submission)) return exchange.respond(*std::move(refusal));
+  if (auto checked = check_no_allocation(submission); !checked) {
+    return exchange.respond(problem(checked.error()));
+  }
   const auto owner = job_owner(exchange.caller);
   if (!owner) return exchange.respond(problem(owner.error()));
   for (auto& item : submission.items) item.spec.user = *owner;
