@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 
+#include "api/operation.h"
 #include "base/listen_address.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "server/routes.h"
 
 namespace gflow::server {
 namespace {
@@ -37,6 +39,25 @@ bool is_this_host(const WebHeaders& web) {
   return is_address(host) || is_in(web.rules->host_names, host);
 }
 
+/// Those of all routes.
+std::vector<std::string> methods_of_pages() {
+  std::vector<std::string> methods;
+  for (const Route& route : routes()) {
+    if (!is_in(methods, std::string(route.method))) methods.emplace_back(route.method);
+  }
+  return methods;
+}
+
+/// What any route reads, and what some do.
+std::vector<std::string> headers_of_pages() {
+  std::vector<std::string> headers = {
+      "Accept-Language", "Authorization", "Content-Type", "If-None-Match", "X-Request-Id"};
+  for (const api::HeaderParameter& header : api::header_parameters()) {
+    headers.emplace_back(header.name);
+  }
+  return headers;
+}
+
 }  // namespace
 
 std::string page_of(const Request& request) {
@@ -49,10 +70,8 @@ std::optional<Reply> answer_preflight(const Request& request) {
   if (request.method != "OPTIONS" || page_of(request).empty()) return std::nullopt;
   if (!is_this_host(*request.web)) return std::nullopt;
   Reply reply = empty_reply();
-  reply.headers = {{"Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE"},
-                   {"Access-Control-Allow-Headers",
-                    "Authorization, Content-Type, Idempotency-Key, Accept-Language, If-Match, "
-                    "If-None-Match, Last-Event-ID, X-Request-Id"},
+  reply.headers = {{"Access-Control-Allow-Methods", join(methods_of_pages(), ", ")},
+                   {"Access-Control-Allow-Headers", join(headers_of_pages(), ", ")},
                    {"Access-Control-Max-Age", "600"}};
   return reply;
 }

@@ -205,7 +205,11 @@ def test_an_allowed_page_may_ask_and_no_other(served):
     page = {"Origin": "https://board.lab"}
     status, _, headers = ask(served, "OPTIONS", "/api/v1/jobs", **page, **{"Access-Control-Request-Method": "POST"})
     assert status == 204 and headers["Access-Control-Allow-Origin"] == "https://board.lab"
-    assert {"Authorization", "X-Request-Id"} <= set(headers["Access-Control-Allow-Headers"].split(", "))
+    description = served.get("/api/v1/openapi.json")
+    read = {one["name"] for one in description["components"]["parameters"].values() if one["in"] == "header"}
+    assert {"Authorization", "Content-Type", "X-Request-Id"} | read == set(headers["Access-Control-Allow-Headers"].split(", "))
+    methods = {method.upper() for path in description["paths"].values() for method in path}
+    assert methods == set(headers["Access-Control-Allow-Methods"].split(", "))
     status, _, headers = ask(served, "GET", "/api/v1/jobs", token=served.tokens["read"], **page, **{"Sec-Fetch-Site": "cross-site"})
     assert (status, headers["Access-Control-Allow-Origin"], headers["Vary"]) == (200, "https://board.lab", "Origin")
     assert headers["Access-Control-Allow-Credentials"] is None
