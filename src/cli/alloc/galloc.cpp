@@ -62,23 +62,25 @@ Result<int> shell_of(const Invocation& invocation) {
       tr_format("--pid: '{}' is not the number of a process", printable(invocation.get("pid"))));
 }
 
-/// In the local time zone, as everywhere.
-std::string until_text(const api::GpuAllocation& allocation) {
-  const auto at = parse_rfc3339(allocation.expires_at);
-  return at ? local_text(*at) : printable(allocation.expires_at);
+/// In the time zone of who reads it: what the allocation says is in that of the daemon.
+std::string until_text(const api::GpuAllocation& allocation, Context& context) {
+  const auto job = context.daemon().job(allocation.allocation_id);
+  if (!job || !job->started || !job->spec.time_limit) return printable(allocation.expires_at);
+  return local_text(*job->started + *job->spec.time_limit);
 }
 
-std::string granted_text(const api::GpuAllocation& allocation) {
+std::string granted_text(const api::GpuAllocation& allocation, Context& context) {
   std::vector<std::string> gpus;
   for (const api::GrantedGpu& gpu : allocation.gpu_config->devices) {
     gpus.push_back(std::to_string(gpu.index));
   }
-  return tr_format(
-      "allocation {}: GPU {} of {}{}",
-      allocation.allocation_id.value,
-      join(gpus, ","),
-      printable(allocation.node_name),
-      allocation.expires_at.empty() ? "" : tr_format(", until {}", until_text(allocation)));
+  return tr_format("allocation {}: GPU {} of {}{}",
+                   allocation.allocation_id.value,
+                   join(gpus, ","),
+                   printable(allocation.node_name),
+                   allocation.expires_at.empty()
+                       ? ""
+                       : tr_format(", until {}", until_text(allocation, context)));
 }
 
 std::vector<std::pair<std::string, std::string>> environment_of(
@@ -249,7 +251,7 @@ Result<int> run(const Invocation& invocation, Context& context) {
     if (signal) return kBySignal + *signal;
     return fail(Code::Failure, tr("the environment could not be printed; the GPUs are released"));
   }
-  context.hint(granted_text(allocation));
+  context.hint(granted_text(allocation, context));
   auto code = run_with(allocation, *child, invocation, signals, context);
   release(context, allocation.allocation_id);
   return code;
