@@ -177,6 +177,13 @@ def test_an_allocation_is_given_and_given_back(served):
     assert [(d["index"], d["memory_gb"]) for d in devices] == [(2, 80), (3, 80)]
     assert given["gpu_config"]["environment"]["CUDA_VISIBLE_DEVICES"] == "2,3"
     assert given["expires_at"] is not None
+    # What is for the framework alone is told where it was asked for.
+    allocation = f"/api/v1/gpu/allocations/{given['allocation_id']}"
+    held = [ask(served, "GET", allocation)[1], *ask(served, "GET", "/api/v1/gpu/allocations")[1]["allocations"],
+            ask(served, "POST", allocation + "/renew", {"ttl_seconds": 3600})[1]]
+    for one in held:
+        assert set(given["gpu_config"]) - set(one["gpu_config"]) == {
+            "distributed_training", "mixed_precision", "gpu_memory_fraction"}, one
     job = served.job(given["allocation_id"])
     assert (job["status"], job["spec"]["allocation"], job["gpu_indices"]) == ("Running", True, [2, 3])
     # Nothing else gets them meanwhile, and what is free is told.
