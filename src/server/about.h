@@ -3,8 +3,9 @@
 
 #include "api/operation.h"
 
-/// What is told of each route, beside its handler in the table of routes.cpp: summary, parameters,
-/// documents, examples. Examples are executed by tests/e2e/test_openapi.py.
+/// What is told of each route, beside its handler in the table of routes.cpp: summary, documents,
+/// examples. Each is in the about_*.cpp named above it, with the table of what its query may have
+/// (api::query_table). Examples are executed by tests/e2e/test_openapi.py.
 namespace gflow::server::about {
 
 // about_jobs.cpp

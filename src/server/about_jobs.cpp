@@ -122,7 +122,10 @@ constexpr api::Operation kShowJob = shows_one({
     .tag = "jobs",
     .summary = tr_later("Show a job"),
     .description = tr_later(
-        "Of the jobs of others command, work_dir, log_path and outcome.message are empty."),
+        "Of the jobs of others command, work_dir, log_path and outcome.message are empty; where "
+        "[access] others_jobs is usage, name, project and group, too, and pid is 0. Where it is "
+        "none "
+        "they are answered as jobs that do not exist."),
     .segment = kJobSegment,
     .segment_example = kJobExample,
     .answers = {{{200, "Job"}}},

@@ -19,7 +19,8 @@
 
 namespace gflow::server {
 
-/// Decides who asks: by the connection, and over TCP by the token shown.
+/// Decides who asks: by the connection, over TCP by the token shown, over TLS by that or by the
+/// certificate of the client.
 class Authenticator {
  public:
   struct Rules {

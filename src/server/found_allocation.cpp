@@ -26,7 +26,6 @@ const Machine* machine_of(const engine::State& state, const std::string& node) {
   return found == state.nodes().end() ? nullptr : &found->second.machine;
 }
 
-/// What belongs to an allocation, whoever asks.
 api::GpuAllocation view_of_allocation(const Principal& caller,
                                       const Service& service,
                                       const Job& job) {

@@ -21,7 +21,7 @@ constexpr int kAccepted = 202;
 /// The machine of a node; null for one that is not known any more.
 [[nodiscard]] const Machine* machine_of(const engine::State& state, const std::string& node);
 
-/// What belongs to an allocation of the caller's.
+/// What belongs to an allocation; why it waits as the caller, who may change it, may know it.
 [[nodiscard]] api::GpuAllocation view_of_allocation(const Principal& caller,
                                                     const Service& service,
                                                     const Job& job);

@@ -36,7 +36,7 @@ std::string asked_of(Framework framework) {
   return framework == Framework::Pytorch ? "pytorch " : "tensorflow ";
 }
 
-/// The same, with what was asked for besides.
+/// The allocation, with what the framework is to be told as it was asked for.
 Result<api::GpuAllocation> view_of_need(const Exchange& exchange,
                                         const Job& job,
                                         const api::GpuNeed& need,

@@ -49,10 +49,12 @@ constexpr Handler kHandler = {handle<kHandle>,
 
 // A new route: its handler in handlers.h, what is told of it (summary, parameters, documents, an
 // example) as an api::Operation in about.h and about_*.cpp, its line here. Without the second it
-// does not compile. The query it takes, if any, is a type in queries.h with its table beside that.
-// The documents named there come from describe_*() beside the lists of fields that read and
-// write them (api/documents.h). docs/format/api.md, who may (routes_test.cpp) and the examples
-// (tests/e2e/test_openapi.py) are compared with this table.
+// does not compile. The query it takes, if any, is a type in queries.h, with its table in the
+// about_*.cpp of its operation. The documents named there come from describe_*() beside the lists
+// of fields that read and write them (api/documents.h). docs/format/api.md, who may
+// (routes_test.cpp, tests/e2e/rights.py) and the examples (tests/e2e/test_openapi.py) are compared
+// with this table. Where gflow-kube or gflow-slurm cannot answer it, kube/elsewhere.cpp and
+// slurm/elsewhere.cpp say what does instead.
 constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/healthz", Verb::Read, kHandler<show_health>, about::kShowHealth},
     {"GET", "/readyz", Verb::Read, kHandler<show_readiness>, about::kShowReadiness},

@@ -107,7 +107,4 @@ class Service {
   virtual Result<void> reload() = 0;
 };
 
-/// The job as it is shown, with its blockers if it is pending.
-[[nodiscard]] api::JobView view_of(const Service& service, const Job& job);
-
 }  // namespace gflow::server

@@ -14,6 +14,8 @@ namespace gflow::server {
 [[nodiscard]] api::JobView view_for(const Principal& caller,
                                     const Service& service,
                                     const Job& job);
+/// The job as gflowd itself sees it, with its blockers if it is pending.
+[[nodiscard]] api::JobView view_of(const Service& service, const Job& job);
 [[nodiscard]] api::ExpectedStart view_of(const engine::ExpectedStart& start);
 
 [[nodiscard]] api::MachineView machine_view_for(const Principal& caller, const Service& service);
