@@ -2,7 +2,6 @@
 #include "server/job_statistics.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <string_view>
 #include <utility>
