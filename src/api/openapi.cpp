@@ -90,8 +90,7 @@ Value parameter_value(const QueryParameter& parameter) {
 
 /// What stands for the braces of a pattern.
 Value segment_value(std::string_view pattern, const Operation& about) {
-  const std::size_t open = pattern.find('{') + 1;
-  const std::string_view name = pattern.substr(open, pattern.find('}') - open);
+  const std::string_view name = pattern_of(pattern).name;
   Members schema;
   if (name == "id") {
     schema.add("type", "integer").add("minimum", json(std::int64_t{1}));
@@ -172,13 +171,10 @@ Value schema_of(const Operation& about, std::string_view media) {
 
 /// As a regular expression: "^/api/v1/jobs/[0-9]+$".
 std::string expression_of(std::string_view pattern) {
-  const std::size_t open = pattern.find('{');
-  const std::size_t close = pattern.find('}', open);
-  const bool is_number = pattern.substr(open, close + 1 - open) == "{id}";
-  return fmt::format("^{}{}{}$",
-                     pattern.substr(0, open),
-                     is_number ? "[0-9]+" : "[^/]+",
-                     pattern.substr(close + 1));
+  const Pattern parts = pattern_of(pattern);
+  if (parts.name.empty()) return fmt::format("^{}$", pattern);
+  return fmt::format(
+      "^{}{}{}$", parts.before, parts.name == "id" ? "[0-9]+" : "[^/]+", parts.after);
 }
 
 Value headers_of(std::string_view location) {

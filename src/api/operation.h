@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,6 +14,31 @@
 /// from it, and from what its handler reads of a query (api/query_table.h). Sentences are marked by
 /// tr_later() and shown in the reader's language.
 namespace gflow::api {
+
+/// The pattern of a route in its parts: "/api/v1/jobs/", "id", "/log".
+struct Pattern {
+  std::string_view before;
+  std::string_view name{};  ///< in the braces; "" where there are none
+  std::string_view after{};
+};
+[[nodiscard]] constexpr Pattern pattern_of(std::string_view pattern) {
+  const std::size_t open = pattern.find('{');
+  if (open == std::string_view::npos) return {pattern};
+  const std::size_t close = pattern.find('}', open);
+  if (close == std::string_view::npos) return {pattern};
+  return {pattern.substr(0, open),
+          pattern.substr(open + 1, close - open - 1),
+          pattern.substr(close + 1)};
+}
+/// Whether those are all of its parts: it has one pair of braces with a name in them, or none.
+[[nodiscard]] constexpr bool is_pattern(std::string_view pattern) {
+  const Pattern parts = pattern_of(pattern);
+  const auto has_braces = [](std::string_view part) {
+    return part.find_first_of("{}") != part.npos;
+  };
+  return !has_braces(parts.before) && !has_braces(parts.name) && !has_braces(parts.after) &&
+         parts.name.empty() == (parts.before == pattern);
+}
 
 /// What comes back where all went well.
 struct Answered {

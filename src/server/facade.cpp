@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <variant>
@@ -21,7 +22,8 @@ struct Overloaded : Kinds... {
 };
 
 std::unexpected<Error> not_here() {
-  return fail(Code::Usage, "not of another scheduler");  // no route leads here
+  // No route leads here: server/facade_for_tests.h compares both tables with that of the routes.
+  return fail(Code::Usage, "not of another scheduler");
 }
 
 /// Those of which something is another, new and gone ones, too.
@@ -40,6 +42,14 @@ std::set<JobId> changes_between(const engine::State& was, const engine::State& i
 }
 
 }  // namespace
+
+const Elsewhere* elsewhere_of(std::span<const Elsewhere> table, const Route& route) {
+  const auto found = std::ranges::find_if(table, [&route](const Elsewhere& one) {
+    return (one.method.empty() || one.method == route.method) &&
+           route.pattern.starts_with(one.path);
+  });
+  return found == table.end() ? nullptr : &*found;
+}
 
 Facade::Facade(boost::asio::io_context& io, About about)
     : about_(std::move(about)), state_({}, ""), started_(os::now()), feed_(io) {}
@@ -66,14 +76,9 @@ Result<const Job*> Facade::find(JobId id) const {
 }
 
 Result<void> Facade::serves(const Route& route) const {
-  for (const Elsewhere& one : about_.elsewhere) {
-    const bool is_its =
-        (one.method.empty() || one.method == route.method) && route.pattern.starts_with(one.path);
-    if (!is_its) continue;
-    if (one.text.empty()) return {};
-    return fail(Code::Usage, tr_format("gflow does not do that here: {}", tr(one.text)));
-  }
-  return {};
+  const Elsewhere* one = elsewhere_of(about_.elsewhere, route);
+  if (one == nullptr || one->text.empty()) return {};
+  return fail(Code::Usage, tr_format("gflow does not do that here: {}", tr(one->text)));
 }
 
 std::optional<std::string> Facade::told(const Job& job) const {

@@ -23,6 +23,8 @@ struct Elsewhere {
   std::string_view path;    ///< what the pattern of a route begins with
   std::string_view text;    ///< what does it, marked for translation; "": it is done here
 };
+/// The first of them that fits that route; null if none does.
+[[nodiscard]] const Elsewhere* elsewhere_of(std::span<const Elsewhere> table, const Route& route);
 
 /// The routes about another scheduler: what that one decides is shown, and jobs are submitted,
 /// cancelled, held and released with it. Nothing is decided here and nothing kept. The loop's one

@@ -162,6 +162,9 @@ constexpr auto kRoutes = std::to_array<Route>({
      about::kRenewGpuAllocation},
 });
 
+static_assert(std::ranges::all_of(kRoutes, api::is_pattern, &Route::pattern),
+              "a pattern has one segment in braces, or none");
+
 constexpr int kNotImplemented = 501;
 
 bool is_digits(std::string_view text) {
@@ -171,20 +174,17 @@ bool is_digits(std::string_view text) {
 /// What stands for the segment in braces in the path ("" for a pattern without), or empty if it is
 /// another path. {id} is digits, any other whatever is not empty.
 std::optional<std::string_view> match(std::string_view pattern, std::string_view path) {
-  const std::size_t open = pattern.find('{');
-  if (open == std::string_view::npos) {
+  const api::Pattern parts = api::pattern_of(pattern);
+  if (parts.name.empty()) {
     if (pattern != path) return std::nullopt;
     return "";
   }
-  const std::size_t close = pattern.find('}', open);
-  const std::string_view after = pattern.substr(close + 1);
-  if (!path.starts_with(pattern.substr(0, open)) || !path.substr(open).ends_with(after)) {
-    return std::nullopt;
-  }
-  const std::string_view segment = path.substr(open, path.size() - open - after.size());
-  const bool is_id = pattern.substr(open, close + 1 - open) == "{id}";
+  if (!path.starts_with(parts.before)) return std::nullopt;
+  std::string_view segment = path.substr(parts.before.size());
+  if (!segment.ends_with(parts.after)) return std::nullopt;
+  segment.remove_suffix(parts.after.size());
   if (segment.empty() || segment.contains('/')) return std::nullopt;
-  if (is_id && !is_digits(segment)) return std::nullopt;
+  if (parts.name == "id" && !is_digits(segment)) return std::nullopt;
   return segment;
 }
 

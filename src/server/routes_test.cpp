@@ -137,6 +137,24 @@ TEST(Routes, ThatReadChangeNothing) {
   }
 }
 
+TEST(Routes, SayWhatStandsInTheirBraces) {
+  for (const Route& route : routes()) {
+    const bool has_segment = !api::pattern_of(route.pattern).name.empty();
+    EXPECT_EQ(route.about.segment.empty(), !has_segment) << route.pattern << ": .segment";
+  }
+}
+
+TEST(Routes, HaveOneSegmentInBracesOrNone) {
+  static_assert(api::is_pattern("/a") && api::is_pattern("/a/{id}") && api::is_pattern("/{id}/b"));
+  static_assert(!api::is_pattern("/{id}/{name}") && !api::is_pattern("/{") &&
+                !api::is_pattern("/}"));
+  static_assert(!api::is_pattern("/{}") && !api::is_pattern("/{{id}}"));
+  EXPECT_EQ(find_route("GET", "/api/v1/jobs/7/lo"), nullptr);
+  EXPECT_EQ(find_route("GET", "/api/v1/jobs//log"), nullptr);
+  EXPECT_EQ(find_route("GET", "/api/v1/jobs/log"), nullptr);
+  EXPECT_NE(find_route("GET", "/api/v1/jobs/7/log"), nullptr);
+}
+
 TEST(Routes, WebPagesAreRefusedEverywhere) {
   for (const Route& route : routes()) {
     FakeDesk desk;
