@@ -30,8 +30,9 @@ inline std::vector<std::string> faults_of(std::span<const Elsewhere> table) {
     const std::string name = std::string(route.method) + " " + std::string(route.pattern);
     const Elsewhere* one = elsewhere_of(table, route);
     const bool is_here = one == nullptr || one->text.empty();
-    const bool is_done =
-        only_reads(route.verb) ? is_here : std::ranges::contains(kDoneByFacade, name);
+    const bool is_done = only_reads(route.verb)
+                             ? is_here
+                             : std::ranges::find(kDoneByFacade, name) != kDoneByFacade.end();
     if (is_here != is_done) faults.push_back(name);
   }
   for (const Elsewhere& line : table) {
