@@ -5,7 +5,11 @@
 
 #include <set>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
+#include "core/job_description.h"
 #include "core/machine.h"
 
 namespace gflow {
@@ -98,14 +102,61 @@ TEST(JobDescription, AProjectIsShortAndHasNoBlanksAtItsEnds) {
   }
 }
 
-TEST(JobDescription, WhatIsPrivateIsHidden) {
+/// Each text of a job has something in it, by the name of its row.
+JobSpec full_of_texts() {
   JobSpec spec;
-  spec.name = "train";
-  spec.command = "python train.py";
-  spec.work_dir = "/home/alice";
+  each_leaf(
+      [](const auto& row, auto& value) {
+        using Value = std::remove_cvref_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, std::string>) value = std::string(row.name);
+        if constexpr (std::is_same_v<Value, std::vector<std::string>>) value = {"A100"};
+        if constexpr (std::is_same_v<Value, std::vector<Label>>) value = {{"zone", "a"}};
+      },
+      spec);
+  return spec;
+}
+
+TEST(JobDescription, WhatIsPrivateIsHidden) {
+  const JobSpec full = full_of_texts();
+  const JobSpec empty;
+  JobSpec spec = full;
   hide_private(spec);
-  EXPECT_EQ(spec.name, "train");
-  EXPECT_EQ(spec.command + spec.work_dir, "");
+  std::size_t hidden = 0;
+  each_leaf(
+      [&hidden](const auto& row, const auto& value, const auto& before, const auto& nothing) {
+        const bool is_private = row.sight == Sight::Owner;
+        EXPECT_TRUE(value == (is_private ? nothing : before)) << row.name;
+        if (!is_private) return;
+        ++hidden;
+        EXPECT_FALSE(before == nothing) << row.name << " is empty here: this shows nothing";
+      },
+      spec,
+      full,
+      empty);
+  EXPECT_GE(hidden, 2U);
+}
+
+/// Free text that everybody sees has to have a name in its place in an anonymous snapshot, which
+/// also keeps it from who is shown no names.
+TEST(JobDescription, TextsThatEverybodySeesHaveAnAlias) {
+  // What these may hold are words of the machine's own: a vendor, models, labels of nodes.
+  const std::set<std::string_view> own_words = {"gpu_vendor", "gpu_models", "selector"};
+  const JobSpec spec = full_of_texts();
+  each_leaf(
+      [&](const auto& row, const auto& value) {
+        using Value = std::remove_cvref_t<decltype(value)>;
+        constexpr bool kIsText = std::is_same_v<Value, std::string> ||
+                                 std::is_same_v<Value, std::vector<std::string>> ||
+                                 std::is_same_v<Value, std::vector<Label>>;
+        if constexpr (kIsText) {
+          // anonymous() has a number for each user.
+          const bool is_user = static_cast<const void*>(&value) == &spec.user.name;
+          const bool is_safe = row.sight == Sight::Owner || !row.alias.empty() || is_user ||
+                               own_words.contains(row.name);
+          EXPECT_TRUE(is_safe) << row.name << ": say .alias, or here why it needs none";
+        }
+      },
+      spec);
 }
 
 TEST(Device, IsGivenOutByOneRule) {
