@@ -32,6 +32,7 @@ Reply page_reply(Reply reply, std::string content_type) {
 /// in a Host that was let through needs no quoting (server/web_guard.h).
 std::string address_of(const Exchange& exchange, const std::string& socket) {
   const std::optional<WebHeaders>& web = exchange.request.web;
+  if (!web && socket.empty()) return "'http://localhost";  // gflow-kube and gflow-slurm have none
   if (!web) {
     return fmt::format("--unix-socket {} 'http://localhost", shell_quote(std::span(&socket, 1)));
   }
