@@ -69,6 +69,25 @@ constexpr auto kOtherwiseShown = std::to_array<std::string_view>({"uid",
 constexpr auto kOtherwiseColumns = std::to_array<std::string_view>(
     {"uid", "name", "jobs", "mode", "auto_cancel", "work_dir", "time_limit_seconds"});
 
+/// Whether there is such a row, within members that have a table of their own, too.
+template <Described T>
+constexpr bool has_row(std::string_view name) {
+  bool is_there = false;
+  each_field<T>([&](const auto& row) {
+    using Value = typename std::remove_cvref_t<decltype(row)>::Value;
+    if constexpr (Described<Value>) {
+      is_there = is_there || has_row<Value>(name);
+    } else {
+      is_there = is_there || row.name == name;
+    }
+  });
+  return is_there;
+}
+static_assert(std::ranges::all_of(kOtherwiseSaid, has_row<JobSpec>) &&
+                  std::ranges::all_of(kOtherwiseShown, has_row<JobSpec>) &&
+                  std::ranges::all_of(kOtherwiseColumns, has_row<JobSpec>),
+              "an exception has to be that of a field there is");
+
 bool is_among(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
