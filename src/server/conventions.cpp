@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kWorthCompressing = 1024;
 constexpr int kTooManyRequests = 429;
-constexpr int kUnavailable = 503;
 
 bool is_read(const Terms& terms) { return terms.method == "GET" || terms.method == "HEAD"; }
 

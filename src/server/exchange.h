@@ -115,6 +115,8 @@ template <typename View>
   return reply;
 }
 [[nodiscard]] Reply empty_reply();
+/// What cannot be done now: trying again later may help.
+inline constexpr int kUnavailable = 503;
 [[nodiscard]] Reply problem(const Error& error);
 [[nodiscard]] Reply problem(const Error& error, int status);
 [[nodiscard]] Reply problem(const api::Refusal& refusal);

@@ -16,8 +16,6 @@
 namespace gflow::server {
 namespace {
 
-constexpr int kNotReady = 503;
-
 /// Which devices are asked for.
 struct DeviceFilter {
   gflow::Request request;  ///< its vendor and models
@@ -62,7 +60,7 @@ std::optional<std::vector<api::NodeView>> known_nodes(Exchange& exchange) {
   std::vector<api::NodeView> nodes = node_views_for(exchange.caller, exchange.service);
   const auto trouble = check_devices_known(nodes);
   if (!trouble) return nodes;
-  exchange.respond(problem(*trouble, kNotReady));
+  exchange.respond(problem(*trouble, kUnavailable));
   return std::nullopt;
 }
 
@@ -117,7 +115,7 @@ void show_gpu_health(Exchange exchange) {
   health.timestamp = timestamp_of(exchange.service.now().wall);
   const bool is_ready = health.initialized;
   Reply reply = short_reply_of(std::move(health));
-  if (!is_ready) reply.status = kNotReady;
+  if (!is_ready) reply.status = kUnavailable;
   exchange.respond(std::move(reply));
 }
 

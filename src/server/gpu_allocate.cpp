@@ -248,7 +248,7 @@ SubmitIf if_it_starts(const std::shared_ptr<Asked>& asked, JobSpec spec) {
 void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   Service& service = exchange.service;
   if (auto unknown = check_devices_known(node_views_for(exchange.caller, service))) {
-    return exchange.respond(problem(*unknown, 503));
+    return exchange.respond(problem(*unknown, kUnavailable));
   }
   if (need.allocation_id.is_set()) {
     const auto job = find_allocation(exchange, need.allocation_id);

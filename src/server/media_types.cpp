@@ -37,6 +37,13 @@ Reply unsupported(std::string message) {
 
 }  // namespace
 
+Reply refusal_of_type(std::string_view content_type) {
+  return unsupported(
+      tr_format("the body is '{}' and has to be JSON; say so with the header "
+                "'Content-Type: application/json'",
+                printable(content_type.substr(0, 100))));
+}
+
 bool takes_media(std::string_view accept, std::string_view media) {
   if (trim(accept).empty()) return true;
   if (const auto exact = weight_in(accept, media)) return *exact > 0;
@@ -62,10 +69,7 @@ std::optional<Reply> refuse_of_media(const Request& request, const api::Operatio
   const std::string_view type = request.content_type;
   const std::string media = to_lower(trim(type.substr(0, type.find(';'))));
   if (media.empty() || about.body.empty() || media == "application/json") return std::nullopt;
-  return unsupported(
-      tr_format("the body is '{}' and has to be JSON; say so with the header "
-                "'Content-Type: application/json'",
-                printable(media.substr(0, 100))));
+  return refusal_of_type(media);
 }
 
 }  // namespace gflow::server

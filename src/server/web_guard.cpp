@@ -10,6 +10,7 @@
 #include "base/listen_address.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "server/media_types.h"
 #include "server/routes.h"
 
 namespace gflow::server {
@@ -96,7 +97,6 @@ std::optional<Reply> refuse_of_web(const Request& request) {
     return problem(Error{Code::Usage, tr("the request needs one header Host, and only one")});
   }
   constexpr int kMisdirected = 421;
-  constexpr int kUnsupportedMedia = 415;
   if (!is_this_host(headers)) {
     const std::string asked = printable(headers.host.substr(0, 100));
     const bool is_remote = headers.rules && headers.rules->is_remote;
@@ -113,11 +113,7 @@ std::optional<Reply> refuse_of_web(const Request& request) {
     return problem(Error{Code::Permission, tr("requests of web pages are refused")});
   }
   if (!request.body.empty() && !is_json(headers.content_type)) {
-    return problem(Error{Code::Usage,
-                         tr_format("the body is '{}' and has to be JSON; say so with the header "
-                                   "'Content-Type: application/json'",
-                                   printable(headers.content_type.substr(0, 100)))},
-                   kUnsupportedMedia);
+    return refusal_of_type(headers.content_type);
   }
   return std::nullopt;
 }
