@@ -159,17 +159,16 @@ TEST(GpuNeeds, ThatRoundToNothingAreRefused) {
 
 TEST(GpuNeeds, OfTheLeastThereIsAreTaken) {
   FakeDesk desk;
-  const auto share = allocate(desk, R"({"compute_ratio":0.0001,"memory_gb":0.0009765625})");
+  const auto share = allocate(desk, R"({"compute_ratio":0.0001,"memory_gb":0.01})");
   ASSERT_TRUE(share.gpu_config);
   EXPECT_EQ(share.gpu_config->compute_ratio, 0.0001);
-  EXPECT_EQ(share.gpu_config->memory_gb, 0.0009765625);
-  const auto flow =
-      allocate(desk,
-               R"({"compute_ratio":0.0001,"memory_gb":0.0009765625,"gpu_memory_fraction":1})",
-               "",
-               "setup-tensorflow");
+  EXPECT_EQ(share.gpu_config->memory_gb, 0.01);
+  const auto flow = allocate(desk,
+                             R"({"compute_ratio":0.0001,"memory_gb":0.01,"gpu_memory_fraction":1})",
+                             "",
+                             "setup-tensorflow");
   ASSERT_TRUE(flow.tensorflow_config);
-  EXPECT_EQ(flow.tensorflow_config->memory_limit_mb, 1);
+  EXPECT_EQ(flow.tensorflow_config->memory_limit_mb, 10);
 }
 
 }  // namespace

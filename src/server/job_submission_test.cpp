@@ -154,7 +154,8 @@ TEST(Jobs, OfRootAreAskedAboutOverTcpAndNotSubmitted) {
 
 TEST(Jobs, TextsHaveLimits) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {R"("command":")" + std::string(16'385, 'x') + '"', "its command has 16385 bytes"},
+      {R"("command":")" + std::string(16'385, 'x') + '"',
+       "command: must not be longer than 16384 bytes"},
       {R"("group":")" + std::string(257, 'x') + '"', "its group has 257 bytes; the maximum is 256"},
       {R"("project":")" + std::string(257, 'x') + '"', "its project has 257 characters"},
       {R"("name":")" + std::string(300, 'x') + '"', "128"},
