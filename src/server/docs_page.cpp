@@ -91,12 +91,8 @@ void add_row(std::string& out,
 void add_parameters(std::string& out, const api::RouteView& route) {
   std::string rows;
   const api::Operation& about = *route.about;
-  if (const auto open = route.pattern.find('{'); open != std::string_view::npos) {
-    const auto close = route.pattern.find('}');
-    add_row(rows,
-            route.pattern.substr(open, close + 1 - open),
-            html_text(tr("in the path")),
-            tr(about.segment));
+  if (const std::string_view name = api::pattern_of(route.pattern).name; !name.empty()) {
+    add_row(rows, fmt::format("{{{}}}", name), html_text(tr("in the path")), tr(about.segment));
   }
   for (const api::QueryParameter& parameter : route.query) {
     add_row(rows, parameter.name, html_text(type_text(parameter)), tr(parameter.help));
@@ -114,12 +110,9 @@ constexpr std::string_view kAddress = "{address}";
 
 /// The path with what may stand in it.
 std::string example_path(const api::RouteView& route) {
-  const std::size_t open = route.pattern.find('{');
-  if (open == std::string_view::npos) return std::string(route.pattern);
-  return fmt::format("{}{}{}",
-                     route.pattern.substr(0, open),
-                     route.about->segment_example,
-                     route.pattern.substr(route.pattern.find('}') + 1));
+  const api::Pattern parts = api::pattern_of(route.pattern);
+  if (parts.name.empty()) return std::string(route.pattern);
+  return fmt::format("{}{}{}", parts.before, route.about->segment_example, parts.after);
 }
 
 /// The example as it is typed into a shell.

@@ -21,11 +21,9 @@ std::string wrong_value(const QueryParameter& parameter) {
 }
 
 std::string path_of(std::string_view pattern) {
-  std::string path(pattern);
-  const std::size_t open = path.find('{');
-  if (open == std::string::npos) return path;
-  const std::size_t close = path.find('}', open);
-  return path.replace(open, close + 1 - open, "1");
+  const api::Pattern parts = api::pattern_of(pattern);
+  if (parts.name.empty()) return std::string(pattern);
+  return std::string(parts.before) + "1" + std::string(parts.after);
 }
 
 std::string refusal(const Route& route, const std::string& query) {
