@@ -91,7 +91,8 @@ def cut_off(machine, number, rounds):
     told, in_doubt = set(), set()
     for turn in range(rounds):
         before = noted(machine)
-        connection = ended_while_asked(machine, number, 0.002 * turn, {"gpus": "1"})
+        after = 0.002 * turn if turn < rounds - 3 else PATIENCE  # at last it is answered, however busy the machine
+        connection = ended_while_asked(machine, number, after, {"gpus": "1"})
         if (allocation := received(connection)) is not None:
             told.add(allocation)
         elif number == signal.SIGKILL:
