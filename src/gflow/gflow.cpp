@@ -45,7 +45,7 @@ const Program* program_asked_for(std::string_view name) {
 constexpr std::array<std::string_view, 3> kOthers = {"gflowd", "gflow-kube", "gflow-device-plugin"};
 
 /// Commands that are no programs, in the order of gflow's table.
-constexpr std::array kOwn = {"spec", "lab", "doctor", "man"};
+constexpr std::array kOwnPages = {"spec", "lab", "doctor", "man"};
 
 /// Returns only if there is no such program.
 Result<int> become(const std::string& name, Context& context) {
@@ -84,7 +84,7 @@ std::vector<std::string> page_names() {
   std::vector<std::string> names = {"gflow"};
   names.insert(names.end(), kOthers.begin(), kOthers.end());
   for (const Program& program : kPrograms) names.emplace_back(program.name);
-  for (const char* own : kOwn) {
+  for (const char* own : kOwnPages) {
     names.push_back(std::string("gflow-") + own);
     names.emplace_back(own);
   }

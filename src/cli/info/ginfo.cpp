@@ -96,8 +96,7 @@ Command ginfo_command() {
                    .help = tr("Print a block per GPU, with UUID, power and processes (default if "
                               "the output is not a terminal).")},
                   {.name = "topo",
-                   .help =
-                       tr("Show how the GPUs are connected: links, PCIe paths and NUMA nodes."),
+                   .help = tr("Show how the GPUs are connected: links, PCIe paths and NUMA nodes."),
                    .excludes = {"brief", "long"}},
                   no_pager_option()},
       .examples = {{"ginfo", tr("all GPUs")},
