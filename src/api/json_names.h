@@ -55,19 +55,19 @@ namespace gflow::api {
 template <typename T>
 [[nodiscard]] consteval auto named() {
   constexpr int kNumbers = 64;
-  constexpr auto is_named = [](int number) {
+  constexpr auto kIsNamed = [](int number) {
     return json_name(static_cast<T>(number)) != "unknown";
   };
-  static_assert(!is_named(kNumbers));
+  static_assert(!kIsNamed(kNumbers));
   constexpr std::size_t kCount = [=] {
     std::size_t count = 0;
-    for (int number = 0; number < kNumbers; ++number) count += is_named(number) ? 1U : 0U;
+    for (int number = 0; number < kNumbers; ++number) count += kIsNamed(number) ? 1U : 0U;
     return count;
   }();
   std::array<T, kCount> values{};
   std::size_t next = 0;
   for (int number = 0; number < kNumbers; ++number) {
-    if (is_named(number)) values.at(next++) = static_cast<T>(number);
+    if (kIsNamed(number)) values.at(next++) = static_cast<T>(number);
   }
   return values;
 }
