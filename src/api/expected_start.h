@@ -12,6 +12,7 @@ enum class StartBy {
   TimeLimits,  ///< of the jobs that hold what it lacks: at the latest
   BeginTime,   ///< it was asked for, and is no estimate
   RunTimes,    ///< the scheduler expects it, also from how long jobs like those ahead ran
+  NotBefore,   ///< what else keeps it waiting then is not known
 };
 /// When a job that waits should start, by what is known of it.
 struct ExpectedStart {

@@ -12,7 +12,7 @@
 
 namespace gflow::api {
 
-/// A job that may start as soon as there is room, and when it should.
+/// A job that may start as soon as there is room, or will, and when it should.
 struct QueuedJob {
   JobId id;
   std::optional<ExpectedStart> expected_start;
@@ -20,7 +20,8 @@ struct QueuedJob {
   friend bool operator==(const QueuedJob&, const QueuedJob&) = default;
 };
 
-/// The answer to GET /api/v1/queue: the first of them in the order in which they are considered.
+/// The answer to GET /api/v1/queue: those that may start as soon as there is room, in the order
+/// in which they are considered, then the others.
 struct QueueView {
   std::vector<QueuedJob> jobs;
 

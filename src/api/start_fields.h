@@ -13,8 +13,8 @@
 namespace gflow::api {
 
 template <>
-inline constexpr std::array<StartBy, 3> kValues<StartBy> = {
-    StartBy::TimeLimits, StartBy::BeginTime, StartBy::RunTimes};
+inline constexpr std::array<StartBy, 4> kValues<StartBy> = {
+    StartBy::TimeLimits, StartBy::BeginTime, StartBy::RunTimes, StartBy::NotBefore};
 
 [[nodiscard]] constexpr std::string_view json_name(StartBy by) {
   switch (by) {
@@ -22,6 +22,8 @@ inline constexpr std::array<StartBy, 3> kValues<StartBy> = {
       return "time_limits";
     case StartBy::BeginTime:
       return "begin_time";
+    case StartBy::NotBefore:
+      return "not_before";
     case StartBy::RunTimes:
       break;
   }

@@ -425,7 +425,7 @@ std::vector<DefragPlan> Defrag::run(const std::vector<Waiting>& waiting) {
   for (const Waiting& job : waiting) {
     DefragPlan& plan = plans.emplace_back(this->plan(job));
     const auto is_kept_from = [&](const Waiting* ahead) {
-      return ahead->keeps_from <= now_.mono || ahead->priority > job.priority;
+      return ahead->keeps_from <= now_.mono || ahead->key.priority > job.key.priority;
     };
     if (plan.outcome == DefragOutcome::Moves) {
       const auto ahead = std::ranges::find_if(staying, is_kept_from);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/defrag_plan.h"
-#include "engine/forecast.h"
 #include "engine/index.h"
+#include "engine/waiting.h"
 
 /// Inside of the engine: what moves of running jobs would start those that wait. Not for other
 /// modules.

@@ -178,6 +178,15 @@ seconds FairShare::penalty(std::uint32_t uid) const {
   return account == accounts_.end() ? seconds::zero() : account->second.penalty;
 }
 
+FairShare FairShare::among(const std::set<std::uint32_t>& uids) const {
+  FairShare some(rules_);
+  some.settled_ = settled_;
+  for (const auto& [uid, one] : accounts_) {
+    if (competes(one) || uids.contains(uid)) some.accounts_.emplace(uid, one);
+  }
+  return some;
+}
+
 bool FairShare::holds_like(const FairShare& other) const {
   const auto holds = [](const FairShare& one, std::uint32_t uid) {
     const auto at = one.accounts_.find(uid);

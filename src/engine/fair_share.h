@@ -65,6 +65,9 @@ class FairShare {
     return &accounts_.at(uid).penalty;
   }
 
+  /// The same of those only who compete, and of these users: for who tells what will be.
+  [[nodiscard]] FairShare among(const std::set<std::uint32_t>& uids) const;
+
   /// GPU-seconds that count now.
   [[nodiscard]] std::int64_t used(std::uint32_t uid, std::chrono::seconds now) const;
   [[nodiscard]] std::size_t users() const { return accounts_.size(); }

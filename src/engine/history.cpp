@@ -113,6 +113,45 @@ seconds History::run_time(const Signature& signature) const {
   return seconds(mean);
 }
 
+MeanRuns::Alike MeanRuns::of(const Signature& signature) {
+  Alike alike{.limit_class = signature.limit_class};
+  for (const History::Level& level : History::levels_of(signature)) {
+    const auto [at, added] = numbers_.try_emplace(level, static_cast<std::uint32_t>(means_.size()));
+    if (added) {
+      const auto known = history_.tables_.find(level);
+      const bool is_known = known != history_.tables_.end();
+      means_.push_back(is_known ? Mean{known->second.jobs, known->second.seconds} : Mean{});
+    }
+    alike.levels.at(alike.depth++) = at->second;
+  }
+  return alike;
+}
+
+void MeanRuns::record(const Alike& alike, seconds took) {
+  for (std::size_t i = 0; i < alike.depth; ++i) {
+    Mean& mean = means_[alike.levels.at(i)];
+    ++mean.jobs;
+    mean.seconds += took.count();
+    if (mean.jobs < history_.rules_.max_jobs) continue;
+    mean.jobs /= 2;
+    mean.seconds /= 2;
+  }
+}
+
+seconds MeanRuns::run_time(const Alike& alike) const {
+  std::int64_t mean = guess(alike.limit_class);
+  const std::int64_t weight = history_.rules_.weight_mean;
+  for (std::size_t i = 0; i < alike.depth; ++i) {
+    const Mean& known = means_[alike.levels.at(i)];
+    mean = (mean * weight + known.seconds) / (weight + known.jobs);
+  }
+  return seconds(mean);
+}
+
+std::int64_t MeanRuns::jobs_like(const Alike& alike) const {
+  return means_[alike.levels.at(kOwnersLevel)].jobs;
+}
+
 std::int64_t History::jobs_like(const Signature& signature) const {
   const auto at = tables_.find(levels_of(signature)[kOwnersLevel]);
   return at == tables_.end() ? 0 : at->second.jobs;

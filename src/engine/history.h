@@ -97,6 +97,7 @@ class History {
   [[nodiscard]] std::size_t levels() const { return tables_.size(); }
 
  private:
+  friend class MeanRuns;
   /// Jobs taken to be alike: the first `depth` things of their Signatures are equal.
   struct Level {
     int depth = 0;
@@ -120,6 +121,35 @@ class History {
   std::map<Level, Table> tables_;
   std::map<std::uint64_t, Level> by_use_;
   std::uint64_t uses_ = 0;
+};
+
+/// Mean run times of some jobs, as a History has them at first, that go on to learn apart from it:
+/// for who tells what will be, and leaves what is as it is. To ask and to learn costs no search.
+class MeanRuns {
+ public:
+  /// What is known of jobs alike. Good for the MeanRuns that gave it.
+  struct Alike {
+    int limit_class = 0;
+    std::array<std::uint32_t, 4> levels{};
+    std::size_t depth = 0;
+  };
+
+  explicit MeanRuns(const History& history) : history_(history) {}
+  [[nodiscard]] Alike of(const Signature& signature);
+  /// A job alike took so long, and is over.
+  void record(const Alike& alike, std::chrono::seconds took);
+  /// The same as History::run_time() and jobs_like().
+  [[nodiscard]] std::chrono::seconds run_time(const Alike& alike) const;
+  [[nodiscard]] std::int64_t jobs_like(const Alike& alike) const;
+
+ private:
+  struct Mean {
+    std::int64_t jobs = 0;
+    std::int64_t seconds = 0;
+  };
+  const History& history_;
+  std::map<History::Level, std::uint32_t> numbers_;
+  std::vector<Mean> means_;
 };
 
 }  // namespace gflow::engine

@@ -233,6 +233,8 @@ struct Index {
   void learn();
   /// Tells a new placer of the newest jobs as it would have been told while they came and went.
   void learn_traffic();
+  /// How long a job that ended ran in all; nothing if it had more to do, or never ran.
+  [[nodiscard]] static std::optional<std::chrono::seconds> took(const Job& ended);
   /// Counts what a job that ended had for its owner.
   void charge(const Job& job);
   /// Takes the policy, and with it the placer it names; an unknown name is the default.
@@ -308,6 +310,7 @@ struct Index {
   /// How long nothing is launched after so many failures in a row.
   [[nodiscard]] std::chrono::milliseconds launch_pause(int failures) const;
   [[nodiscard]] std::chrono::milliseconds longest_launch_pause() const;
+  [[nodiscard]] OrderRules order_rules() const;
   /// After nodes changed: how many GPUs there are decides how far back big jobs stand.
   void count_gpus();
   /// Errors: not an operator, no such device or node, several nodes and none named, not drained.
@@ -362,7 +365,6 @@ struct Index {
   [[nodiscard]] const Incumbent& incumbent(const Job& job) const;
   [[nodiscard]] std::chrono::seconds waited(const Job& job) const;
   [[nodiscard]] bool all_stoppable() const;
-  [[nodiscard]] OrderRules order_rules() const;
   void carry(const Job& job, int times);
   bool forget_untold();
   void link_active(const Job& job, const Attempt& attempt);

@@ -69,9 +69,12 @@ std::int64_t expected_hold(const History& history, const Contender& contender) {
   seconds holds = contender.stoppable ? history.time_to_end(contender.signature, contender.served)
                                       : history.run_time(contender.signature);
   if (contender.limit) holds = std::min(holds, *contender.limit);
+  return hold_of(contender.signature.parts, holds);
+}
+
+std::int64_t hold_of(std::int64_t parts, seconds holds) {
   const std::int64_t most = std::numeric_limits<std::int64_t>::max() / kWeightOne / 4;
-  const std::int64_t parts = std::clamp(contender.signature.parts, kLeastParts, most);
-  const std::int64_t weight = square_root(parts * kWeightOne);
+  const std::int64_t weight = square_root(std::clamp(parts, kLeastParts, most) * kWeightOne);
   const std::int64_t max_seconds = std::numeric_limits<std::int64_t>::max() / weight;
   const std::int64_t count = std::clamp<std::int64_t>(holds.count(), 0, max_seconds);
   return std::min(count * weight / kWeightOne, kMaxHold);

@@ -87,6 +87,8 @@ struct Contender {
 /// What a job is expected to hold: GPU-seconds, the GPUs counted by their square root, since a job
 /// that needs many at once has to wait longer for them anyway.
 [[nodiscard]] std::int64_t expected_hold(const History& history, const Contender& contender);
+/// The same of a job that holds so many parts of GPUs for so long.
+[[nodiscard]] std::int64_t hold_of(std::int64_t parts, std::chrono::seconds holds);
 
 [[nodiscard]] std::chrono::seconds allowance(const OrderRules& rules,
                                              std::int64_t hold,

@@ -264,6 +264,11 @@ void Index::charge(const Job& job) {
   fair.charge(job.spec.user.uid, gpu_time_of(job, end), on_clock(end.lived));
 }
 
+std::optional<seconds> Index::took(const Job& ended) {
+  const Run run = run_of(ended);
+  return run.over ? std::optional(run.took) : std::nullopt;
+}
+
 /// What ended is learned at the next full ten minutes, by when it ended: so that it does not matter
 /// whether the daemon was restarted, that places stand still in between, and that what is known is
 /// asked for once in a while only.

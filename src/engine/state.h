@@ -54,12 +54,18 @@ struct Starts {
   std::optional<Blocker> limit;
 };
 
+/// What it is known by when a job should start.
+enum class StartKnown {
+  ByLimits,    ///< at the latest then: its place is kept against all behind it
+  ByRunTimes,  ///< how long those took that are like those that run, and who should come before it
+  ByBegin,     ///< it was asked for, and there should be room then
+  NotBefore,   ///< what else keeps it waiting then is not known
+};
+
 /// When a job that waits should start.
 struct ExpectedStart {
   WallTime at;
-  /// By time limits, of a job whose place is kept against all behind it; else by how long jobs like
-  /// those that run took, and by who should come before it.
-  bool is_proven = false;
+  StartKnown known = StartKnown::ByRunTimes;
 
   friend bool operator==(const ExpectedStart&, const ExpectedStart&) = default;
 };
@@ -215,11 +221,11 @@ class State {
   /// less than all its reasons.
   [[nodiscard]] std::optional<blocker::Priority> ahead_of(JobId id, Now now) const;
   /// The jobs that may start as soon as there is room, at most so many, in the order in which they
-  /// are considered. Their starts are estimated for who asks, as forecast.h tells, and decide
-  /// nothing.
+  /// are considered; then those that will, once others have ended or a time has come, as they should
+  /// start. Their starts are estimated for who asks, as forecast.h tells, and decide nothing.
   [[nodiscard]] std::vector<Expected> forecast(std::size_t most, Now now) const;
-  /// For the same jobs, in the same order: which moves of running ones would start each, as
-  /// defrag.h tells. Decides nothing.
+  /// For those of them that may start as soon as there is room, in the same order: which moves of
+  /// running ones would start each, as defrag.h tells. Decides nothing.
   [[nodiscard]] std::vector<DefragPlan> defrag(std::size_t most, Now now) const;
   /// All that wait, each counted once: under its hold, begin time, pause, dependencies or group if
   /// any of these keeps it from the queue, else under a limit of its user, else under what the

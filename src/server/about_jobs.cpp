@@ -194,9 +194,10 @@ constexpr api::Operation kShowQueue = {
     .summary = tr_later("The queue in its order, and when its jobs should start"),
     .description = tr_later(
         "Jobs that may start as soon as there is room, in the order in which they are considered; "
-        "not those that are held, or wait for a time, another job or a limit. expected_start is an "
-        "estimate from time limits and from how long jobs alike ran, and null where these do not "
-        "tell."),
+        "then those that wait for a time, another job or the limit of their group, as they should "
+        "start; not those that are held. expected_start is an estimate from time limits and from "
+        "how long jobs alike ran, or (not_before) what it waits for at least, and null where these "
+        "do not tell."),
     .is_shared = true,
     .answers = {{{200, "Queue"}}},
 };

@@ -36,15 +36,15 @@ std::optional<int> priority_ahead(const engine::State& state, const api::JobView
   return ahead->spec.priority;
 }
 
-/// The same as the queue says.
+/// The same as the queue says; of a job it leaves out, its begin time.
 std::optional<api::ExpectedStart> expected_start_of(const Service& service,
                                                     const api::JobView& job) {
   const Now now = service.now();
-  if (const auto known = api::begin_of(job, now.wall)) return known;
-  if (!service.decides() || job.status != Status::Queued) return std::nullopt;
+  const auto begin = api::begin_of(job, now.wall);
+  if (!service.decides() || job.status != Status::Queued) return begin;
   const auto queue = service.state().forecast(api::kUsualForecast, now);
   const auto at = std::ranges::find(queue, job.id, &engine::Expected::job);
-  if (at == queue.end() || !at->start) return std::nullopt;
+  if (at == queue.end() || !at->start) return begin;
   return view_of(*at->start);
 }
 

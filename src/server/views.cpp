@@ -218,7 +218,17 @@ std::vector<api::UnhealthyNode> unhealthy_views(const Principal& caller, const S
 }
 
 api::ExpectedStart view_of(const engine::ExpectedStart& start) {
-  return {start.at, start.is_proven ? api::StartBy::TimeLimits : api::StartBy::RunTimes};
+  switch (start.known) {
+    case engine::StartKnown::ByLimits:
+      return {start.at, api::StartBy::TimeLimits};
+    case engine::StartKnown::ByBegin:
+      return {start.at, api::StartBy::BeginTime};
+    case engine::StartKnown::NotBefore:
+      return {start.at, api::StartBy::NotBefore};
+    case engine::StartKnown::ByRunTimes:
+      break;
+  }
+  return {start.at, api::StartBy::RunTimes};
 }
 
 api::MachineView machine_view_for(const Principal& caller, const Service& service) {

@@ -556,7 +556,7 @@ class EndingShown(TypedDict):
 
 class ExpectedStartShown(TypedDict):
     at: str
-    by: Literal["time_limits", "begin_time", "run_times"]
+    by: Literal["time_limits", "begin_time", "run_times", "not_before"]
 
 
 class Explanation(TypedDict):

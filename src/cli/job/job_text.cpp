@@ -199,6 +199,7 @@ std::string start_text(const std::optional<api::ExpectedStart>& start,
                        const std::function<std::string(WallTime)>& time_text) {
   if (!start || start->by == api::StartBy::BeginTime) return "";
   const std::string at = time_text(start->at);
+  if (start->by == api::StartBy::NotBefore) return tr_format("not before {}", at);
   return start->by == api::StartBy::RunTimes
              ? tr_format("expected {}, estimated from limits and past run times", at)
              : tr_format("expected {}, from the time limits of the running jobs", at);

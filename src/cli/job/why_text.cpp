@@ -136,6 +136,8 @@ std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
                                 const Clocks& clocks) {
   if (!start || start->by == api::StartBy::BeginTime) return "";
   const std::string at = moment(start->at, clocks);
+  if (start->by == api::StartBy::NotBefore)
+    return tr_format("\nExpected start: not before {}.\n", at);
   if (start->by == api::StartBy::RunTimes) {
     return tr_format("\nExpected start: {}, estimated from limits and past run times.\n", at);
   }

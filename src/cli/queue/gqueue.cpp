@@ -457,7 +457,8 @@ Command gqueue_command() {
           "ended.\n\nOn a terminal, unless -f or -o selects another format, the list is made "
           "for reading: running jobs first, then the waiting ones in the order in which they are "
           "considered, users if there are several, the time limit beside the elapsed time, when "
-          "a job started or is expected to start (~, an estimate), the waiting tasks of an "
+          "a job started or is expected to start (~, an estimate; >, not before), the waiting "
+          "tasks of an "
           "array in one row, and totals last."),
       .examples = {{"gqueue", tr("waiting and running jobs")},
                    {"gqueue -s Running -f JOBID,NAME,NODES,NODELIST", tr("GPUs of running jobs")},

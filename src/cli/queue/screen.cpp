@@ -117,14 +117,18 @@ class ScreenRows {
     return row;
   }
 
+  [[nodiscard]] static std::string_view mark_of(api::StartBy by) {
+    if (by == api::StartBy::BeginTime) return "";
+    return by == api::StartBy::NotBefore ? ">" : "~";
+  }
   [[nodiscard]] std::string start_text(const api::JobView& job) const {
     if (job.started && !is_pending(job.status)) {
       return brief_moment(*job.started, viewer_.now, viewer_.zone);
     }
     const auto expected = starts_.find(job.id);
     if (expected == starts_.end()) return "-";
-    const std::string_view about = expected->second.by == api::StartBy::BeginTime ? "" : "~";
-    return fmt::format("{}{}", about, brief_moment(expected->second.at, viewer_.now, viewer_.zone));
+    const std::string at = brief_moment(expected->second.at, viewer_.now, viewer_.zone);
+    return fmt::format("{}{}", mark_of(expected->second.by), at);
   }
 
   const Listing& listing_;
