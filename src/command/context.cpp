@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <ostream>
 #include <utility>
 
@@ -11,10 +10,10 @@
 #include "base/translate.h"
 #include "client/cluster.h"
 #include "client/remote.h"
+#include "command/paged_text.h"
 #include "config/gpu_config.h"
 #include "config/toml.h"
 #include "os/file.h"
-#include "os/pager.h"
 #include "os/paths.h"
 #include "os/terminal.h"
 #include "os/user.h"
@@ -141,15 +140,8 @@ client::Client Context::another_daemon() const {
 }
 
 void Context::show(std::string_view text) {
-  // Where PAGER is not set and less is not there, the text itself is better than nothing.
-  const std::string command =
-      os::environment("PAGER").value_or("command -v less >/dev/null || exit 127; exec less -FRX");
-  const auto lines = std::ranges::count(text, '\n');
-  if (pager && !trim(command).empty() && lines >= os::terminal_size(1).rows) {
-    out.flush();
-    if (os::show_in_pager(command, text)) return;
-  }
-  out << text;
+  PagedText shown(*this);
+  (void)shown.write(text);
 }
 
 void Context::note(std::string_view text) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/text.h"
 #include "command/wrap.h"
@@ -224,10 +225,21 @@ std::string screen_table(const std::vector<Column>& columns,
                          Header header,
                          const Painter& paint) {
   if (width == 0) return table_text(columns, rows, header, paint);
-  const ScreenLayout layout = lay_out(columns, widths_of(columns, rows, header), width);
-  const auto line = [&](const Row& row) { return screen_line(columns, row, layout, width, paint); };
+  return ScreenTable(width, header, paint).text(columns, rows);
+}
+
+std::string ScreenTable::text(const std::vector<Column>& columns, const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths = widths_of(columns, rows, header_);
+  for (std::size_t i = 0; i < widths_.size(); ++i) widths[i] = std::max(widths[i], widths_[i]);
+  widths_ = widths;
+  const ScreenLayout layout = lay_out(columns, widths_, width_);
+  const auto line = [&](const Row& row) {
+    return screen_line(columns, row, layout, width_, paint_);
+  };
   std::string out;
-  if (header == Header::Shown) out += line(header_row(columns, Style::Bold));
+  if (header_ == Header::Shown && !std::exchange(has_begun_, true)) {
+    out += line(header_row(columns, Style::Bold));
+  }
   for (const Row& row : rows) {
     for (const Row& part : wrapped(columns, row, layout)) out += line(part);
   }

@@ -50,6 +50,24 @@ enum class Header { Shown, Hidden };
                                        Header header,
                                        const Painter& paint);
 
+/// The same piece by piece: from one to the next columns become wider where they have to, and none
+/// becomes narrower.
+class ScreenTable {
+ public:
+  ScreenTable(std::size_t width, Header header, const Painter& paint)
+      : width_(width), header_(header), paint_(paint) {}
+
+  /// Some more rows, below the header if they are the first. The columns are those of the others.
+  [[nodiscard]] std::string text(const std::vector<Column>& columns, const std::vector<Row>& rows);
+
+ private:
+  std::size_t width_;
+  Header header_;
+  Painter paint_;
+  std::vector<std::size_t> widths_;
+  bool has_begun_ = false;
+};
+
 /// RFC 4180, lines ending in \n.
 [[nodiscard]] std::string csv_text(const std::vector<Column>& columns,
                                    const std::vector<Row>& rows,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -8,9 +10,31 @@
 
 namespace gflow::os {
 
-/// Gives the text to a pager, a line of the shell such as "less -FRX", and returns when the pager
-/// has ended. It need not read everything, and Ctrl-C is its business meanwhile.
-/// Errors: NotFound if there is no such program; what the system said.
-[[nodiscard]] Result<void> show_in_pager(const std::string& command, std::string_view text);
+/// A pager, a line of the shell such as "less -FRX", and what it is given to read. Ctrl-C is its
+/// business while it lives, and so is how much it reads.
+class Pager {
+ public:
+  /// Errors: what the system said.
+  [[nodiscard]] static Result<Pager> start(const std::string& command);
+  ~Pager();
+  Pager(Pager&&) noexcept;
+  Pager& operator=(Pager&&) = delete;
+  Pager(const Pager&) = delete;
+  Pager& operator=(const Pager&) = delete;
+
+  /// False once it reads no more.
+  [[nodiscard]] bool write(std::string_view text);
+  /// Returns when it has ended. Errors: NotFound if there is no such program, which may have taken
+  /// some of the text for all that.
+  [[nodiscard]] Result<void> end();
+
+ private:
+  class SignalsAside;
+  Pager(std::FILE* pipe, std::string command);
+
+  std::FILE* pipe_;
+  std::string command_;
+  std::unique_ptr<SignalsAside> aside_;
+};
 
 }  // namespace gflow::os
