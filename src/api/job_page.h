@@ -42,4 +42,20 @@ class JobPageWriter {
   JobId last_;
 };
 
+/// The text of a JobPage in pieces, for who has no room for all of it: one behind the other they
+/// are write() of the page.
+class JobPagePieces {
+ public:
+  explicit JobPagePieces(std::uint64_t revision);
+
+  [[nodiscard]] std::string begin() const { return begin_; }
+  [[nodiscard]] std::string add(std::span<const JobView> jobs);
+  [[nodiscard]] std::string end() const { return end_; }
+
+ private:
+  std::string begin_;
+  std::string end_;
+  bool has_jobs_ = false;
+};
+
 }  // namespace gflow::api

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "api/documents.h"
 #include "api/job_fields.h"
@@ -106,6 +107,24 @@ const std::string& JobPageWriter::next() const { return page_->next; }
 std::string JobPageWriter::finish(std::uint64_t revision) {
   page_->revision = revision;
   return Writer::document("JobPage", *page_);
+}
+
+JobPagePieces::JobPagePieces(std::uint64_t revision) {
+  JobPage none;
+  none.revision = revision;
+  const std::string text = write(none);
+  const std::size_t jobs = text.find("[]") + 1;  // nothing before them is a list
+  begin_ = text.substr(0, jobs);
+  end_ = text.substr(jobs);
+}
+
+std::string JobPagePieces::add(std::span<const JobView> jobs) {
+  std::string text;
+  for (const JobView& job : jobs) {
+    if (std::exchange(has_jobs_, true)) text += ',';
+    text += Writer::verbatim(job).json;
+  }
+  return text;
 }
 
 }  // namespace gflow::api

@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
-#include <tuple>
 
 #include "base/text.h"
 #include "base/translate.h"
-#include "cli/job_name.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {
@@ -100,23 +97,6 @@ std::string brief_end(const api::JobView& job) {
   return printable(job.reason);
 }
 
-/// "eval" and 3 of "eval_3"; nothing if the name does not end so.
-struct TaskName {
-  std::string_view stem;
-  std::uint64_t task = 0;
-};
-std::optional<TaskName> parse_task_name(std::string_view name) {
-  const std::size_t line = name.rfind('_');
-  if (line == std::string_view::npos || line == 0) return std::nullopt;
-  const auto task = parse_number(name.substr(line + 1));
-  if (!task) return std::nullopt;
-  return TaskName{name.substr(0, line), *task};
-}
-
-bool may_be_folded(const api::JobView& job) {
-  return is_pending(job.status) && !job.spec.group.empty();
-}
-
 }  // namespace
 
 std::string brief_where_or_why(const api::JobView& job) {
@@ -167,58 +147,6 @@ Style style_of(Status status) {
       break;
   }
   return Style::Plain;
-}
-
-std::string FoldedJobs::ids() const {
-  std::vector<std::uint64_t> numbers;
-  for (const api::JobView* job : jobs) numbers.push_back(job->id.value);
-  return numbers_text(numbers);
-}
-
-std::string FoldedJobs::name() const {
-  if (jobs.size() == 1) return job_name_text(first().spec);
-  const auto named = parse_task_name(first().spec.name);
-  std::vector<std::uint64_t> tasks;
-  for (const api::JobView* job : jobs) {
-    const auto other = parse_task_name(job->spec.name);
-    if (named && other && other->stem == named->stem) tasks.push_back(other->task);
-  }
-  if (tasks.size() < jobs.size()) {
-    return tr_format("{} ({} jobs)", printable(first().spec.group), jobs.size());
-  }
-  std::ranges::sort(tasks);
-  return fmt::format("{}_[{}]", printable(named->stem), numbers_text(tasks));
-}
-
-std::vector<FoldedJobs> fold_arrays(const std::vector<const api::JobView*>& jobs, Folding folding) {
-  using Key = std::tuple<std::string, std::string, Status, std::vector<JobId>>;
-  std::multimap<Key, std::size_t> rows;
-  std::vector<FoldedJobs> folded;
-  const auto alike = [](const api::JobView& a, const api::JobView& b) {
-    return a.spec.request == b.spec.request && a.spec.time_limit == b.spec.time_limit &&
-           a.spec.priority == b.spec.priority;
-  };
-  for (const api::JobView* job : jobs) {
-    Key key{job->spec.user.name, job->spec.group, job->status, {}};
-    if (folding == Folding::SameDependencies) std::get<3>(key) = job->spec.dependencies.jobs;
-    const auto [first, last] =
-        may_be_folded(*job) ? rows.equal_range(key) : std::pair(rows.end(), rows.end());
-    const auto row = std::find_if(
-        first, last, [&](const auto& entry) { return alike(folded[entry.second].first(), *job); });
-    if (row != last) {
-      folded[row->second].jobs.push_back(job);
-      continue;
-    }
-    if (may_be_folded(*job)) rows.emplace(std::move(key), folded.size());
-    folded.push_back({{job}});
-  }
-  return folded;
-}
-
-std::vector<FoldedJobs> unfolded(const std::vector<const api::JobView*>& jobs) {
-  std::vector<FoldedJobs> rows;
-  for (const api::JobView* job : jobs) rows.push_back({{job}});
-  return rows;
 }
 
 }  // namespace gflow::cli

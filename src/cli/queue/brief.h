@@ -24,22 +24,4 @@ namespace gflow::cli {
 /// How a state is painted: running green, held or leaving yellow, failed red, ended grey.
 [[nodiscard]] Style style_of(Status status);
 
-/// A row of a screen: a job, or the tasks of one array that wait for the same.
-struct FoldedJobs {
-  std::vector<const api::JobView*> jobs;  ///< by id; never empty
-
-  [[nodiscard]] const api::JobView& first() const { return *jobs.front(); }
-  /// "12", "14-31", "14,16-31".
-  [[nodiscard]] std::string ids() const;
-  /// "eval", "eval_[3-20]"; "group-1a2b (18 jobs)" where names have nothing in common.
-  [[nodiscard]] std::string name() const;
-};
-/// What the tasks of an array that stand together have in common besides their request.
-enum class Folding { Waiting, SameDependencies };
-/// Jobs of one group that wait with the same request stand together where the first of them stood.
-[[nodiscard]] std::vector<FoldedJobs> fold_arrays(const std::vector<const api::JobView*>& jobs,
-                                                  Folding folding = Folding::Waiting);
-/// Each in a row of its own.
-[[nodiscard]] std::vector<FoldedJobs> unfolded(const std::vector<const api::JobView*>& jobs);
-
 }  // namespace gflow::cli

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "api/types.h"
 #include "cli/queue/listing.h"
@@ -22,5 +24,27 @@ namespace gflow::cli {
                                               const JobQuery& query,
                                               long limit,
                                               const std::string& user);
+
+/// The head of the queue; empty where nobody tells.
+[[nodiscard]] Result<api::QueueView> fetch_queue(client::Client& daemon);
+
+/// Gives the jobs of a query to `take` in the order of a screen, a page at a time, until that says
+/// false: what runs, what is suspended, the head of the queue in its order, the others that wait by
+/// priority, what is held, what has ended, the latest first. One that starts or is released
+/// meanwhile may be passed over. Errors: the daemon's.
+[[nodiscard]] Result<void> screen_pages(client::Client& daemon,
+                                        const JobQuery& query,
+                                        const api::QueueView& queue,
+                                        const std::function<bool(std::vector<api::JobView>)>& take);
+
+/// The first page, with the queue if one of its jobs may be in it. These are all if it has no next.
+[[nodiscard]] Result<ListedJobs> fetch_first_page(client::Client& daemon, JobQuery query);
+
+/// What the live view has room for, on the largest terminal: all, where that is a page; else the
+/// first jobs in the order of the listing, and how many there are in all.
+[[nodiscard]] Result<ListedJobs> fetch_one_screen(client::Client& daemon,
+                                                  const JobQuery& query,
+                                                  const Listing& listing,
+                                                  const std::string& user);
 
 }  // namespace gflow::cli

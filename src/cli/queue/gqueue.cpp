@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <span>
 #include <utility>
 
+#include "api/job_page.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/caller.h"
@@ -19,9 +21,11 @@
 #include "cli/queue/fetch.h"
 #include "cli/queue/listing.h"
 #include "cli/queue/screen.h"
+#include "cli/queue/screen_stream.h"
 #include "cli/queue/watch.h"
 #include "cli/selection.h"
 #include "command/context.h"
+#include "command/paged_text.h"
 #include "os/clock.h"
 
 namespace gflow::cli {
@@ -272,6 +276,10 @@ Result<int> run_watch(const Invocation& invocation,
   return watch(context, listing, fetch, std::chrono::seconds(*interval));
 }
 
+void hint_at_why(Context& context, JobId job) {
+  context.hint(tr_format("Why it waits: gjob why {}", job.value));
+}
+
 /// What a person may want to do next.
 void hint_at_next(Context& context, const Listing& listing, const ListedJobs& listed) {
   const std::vector<api::JobView>& jobs = listed.page.jobs;
@@ -289,7 +297,7 @@ void hint_at_next(Context& context, const Listing& listing, const ListedJobs& li
   const auto waiting = std::ranges::find_if(jobs, waits);
   if (waiting == jobs.end()) return;
   const JobId next = first == listed.queue.jobs.end() ? waiting->id : first->id;
-  context.hint(tr_format("Why it waits: gjob why {}", next.value));
+  hint_at_why(context, next);
 }
 
 void show_page(Context& context, const Listing& listing, const ListedJobs& listed) {
@@ -329,6 +337,25 @@ Result<int> print_as_it_comes(Context& context,
   return 0;
 }
 
+/// One document, in memory for one page of it. Its revision is the oldest: who waits for news after
+/// it misses none.
+Result<int> print_json(Context& context,
+                       const Listing& listing,
+                       const JobQuery& query,
+                       long limit) {
+  std::optional<api::JobPagePieces> pieces;
+  bool has_jobs = false;
+  GF_CHECK(context.daemon().job_pages(query, most_of(limit), [&](const api::JobPage& page) {
+    if (!pieces) context.out << pieces.emplace(page.revision).begin();
+    has_jobs = has_jobs || !page.jobs.empty();
+    context.out << context.listing([&] { return pieces->add(page.jobs); }) << std::flush;
+    return context.out.good();
+  }));
+  if (!has_jobs) hint_at_next(context, listing, {});
+  context.out << pieces->end() << '\n';
+  return 0;
+}
+
 /// In memory for its rows, though not for the jobs: it is as wide as the widest of them.
 Result<int> print_table(Context& context,
                         const Listing& listing,
@@ -342,6 +369,46 @@ Result<int> print_table(Context& context,
     return true;
   }));
   context.out << table_text(columns_of(listing.fields), rows, listing.header, context.paint);
+  return 0;
+}
+
+/// Whether rows of a screen can be written before all are known: those of jobs that were named may
+/// be missing, and the last ones are found first.
+bool is_in_order_of_screen(const Listing& listing, const JobQuery& query, long limit) {
+  return is_screen(listing) && listing.layout == Layout::Flat && limit == 0 && query.jobs.empty();
+}
+
+/// In memory for some pages, however many jobs there are.
+Result<int> print_long_screen(Context& context, const Listing& listing, const JobQuery& query) {
+  const Viewer viewer{viewer_name(context), os::now().wall, os::utc_offset, context.columns};
+  ScreenStream screen(listing, viewer, context.paint);
+  const api::QueueView queue = GF_TRY(fetch_queue(context.daemon()));
+  screen.know(queue);
+  bool is_read = true;
+  PagedText shown(context);
+  const auto take = [&](std::vector<api::JobView> jobs) {
+    is_read = shown.write(screen.add(std::move(jobs)));
+    return is_read;
+  };
+  if (listing.sorted) {
+    GF_CHECK(context.daemon().job_pages(
+        query, JobQuery::kAll, [&take](api::JobPage page) { return take(std::move(page.jobs)); }));
+  } else {
+    GF_CHECK(screen_pages(context.daemon(), query, queue, take));
+  }
+  if (is_read) (void)shown.write(screen.end());
+  shown.end();
+  if (const auto first = screen.first_waiting()) hint_at_why(context, *first);
+  return 0;
+}
+
+/// Few jobs are shown as they were at one moment; of many a screen begins before the last are
+/// known.
+Result<int> print_screen(Context& context, const Listing& listing, const JobQuery& query) {
+  const ListedJobs listed = GF_TRY(fetch_first_page(context.daemon(), query));
+  if (!listed.page.next.empty()) return print_long_screen(context, listing, query);
+  show_page(context, listing, listed);
+  hint_at_next(context, listing, listed);
   return 0;
 }
 
@@ -406,12 +473,16 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   query.fields = fields_of(listing, invocation);
   const bool counts = is_screen(listing) || shows_counts(listing, invocation);
   const std::string user = counts ? viewer_name(context) : std::string();
-  const Fetch fetch = [query, limit, counts, user](client::Client& daemon) -> Result<ListedJobs> {
+  const bool for_one_screen = is_in_order_of_screen(listing, query, limit);
+  if (for_one_screen && !invocation.has("watch")) return print_screen(context, listing, query);
+  const Fetch fetch = [=](client::Client& daemon) -> Result<ListedJobs> {
+    if (for_one_screen) return fetch_one_screen(daemon, query, listing, user);
     if (counts) return fetch_screen(daemon, query, limit, user);
     return ListedJobs{GF_TRY(fetch_listing(daemon, query, limit))};
   };
   if (invocation.has("watch")) return run_watch(invocation, context, listing, fetch);
   if (is_in_order_of_pages(query, limit) && !is_screen(listing)) {
+    if (listing.format == Format::Json) return print_json(context, listing, query, limit);
     if (is_line_by_line(listing)) return print_as_it_comes(context, listing, query, limit);
     if (is_plain_table(listing)) return print_table(context, listing, query, limit);
   }

@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "api/job_page.h"
 #include "api/json.h"
 #include "api/samples_test.h"
@@ -166,6 +168,20 @@ TEST(Listing, AsksForWhatItsFormLooksAt) {
   words.format = Format::Template;
   words.text_template = *read_template("no field");
   EXPECT_EQ(needs_of(words), Names{"id"});
+}
+
+TEST(Listing, IsTheSameJsonInPieces) {
+  const std::vector<api::JobView> jobs = {
+      api::sample_job(), job(2, "b", Status::Running, 0), api::sample_job()};
+  for (std::size_t first = 0; first <= jobs.size(); ++first) {
+    api::JobPagePieces pieces(42);
+    const std::span all(jobs);
+    const std::string text = pieces.begin() + pieces.add(all.first(first)) + pieces.add({}) +
+                             pieces.add(all.subspan(first)) + pieces.end();
+    EXPECT_EQ(text, api::write(api::JobPage{jobs, {}, {}, 42}));
+  }
+  EXPECT_EQ(api::JobPagePieces(7).begin() + api::JobPagePieces(7).end(),
+            api::write(api::JobPage{{}, {}, {}, 7}));
 }
 
 TEST(Fields, LookAtNoMoreThanTheyNeed) {

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
-#include "api/expected_start.h"
 #include "base/text.h"
 #include "base/translate.h"
-#include "cli/queue/brief.h"
+#include "cli/queue/fold.h"
+#include "cli/queue/screen_rows.h"
 #include "cli/queue/tree.h"
 #include "command/times.h"
 
@@ -47,102 +46,13 @@ std::vector<const api::JobView*> in_order(const Listing& listing, const ListedJo
   return jobs;
 }
 
-std::string time_of_limit(const api::JobView& job) {
-  const std::string time = job.started ? brief_duration(job.run_time) : "-";
-  if (!job.spec.time_limit) return time;
-  return fmt::format("{}/{}", time, brief_duration(*job.spec.time_limit));
-}
-
-/// Makes the rows of a screen, and knows which columns they need.
-class ScreenRows {
- public:
-  ScreenRows(const Listing& listing, const ListedJobs& listed, const Viewer& viewer)
-      : listing_(listing), viewer_(viewer) {
-    for (const api::QueuedJob& job : listed.queue.jobs) {
-      if (job.expected_start) starts_.emplace(job.id, *job.expected_start);
-    }
-    std::set<std::string_view> users;
-    for (const api::JobView& job : listed.page.jobs) {
-      users.insert(job.spec.user.name);
-      widest_id_ = std::max(widest_id_, fmt::formatted_size("{}", job.id.value));
-      if (const auto begin = api::begin_of(job, viewer.now)) starts_.emplace(job.id, *begin);
-    }
-    several_users_ = users.size() > 1;
-  }
-
-  [[nodiscard]] std::vector<Column> columns() const {
-    if (!listing_.fields.empty()) return columns_of(listing_.fields);
-    std::vector<Column> all = {{.header = tr("JOBID"), .cut = Cut::Words, .narrowest = widest_id_},
-                               {.header = tr("NAME"), .cut = Cut::Middle, .narrowest = 10}};
-    if (several_users_) {
-      all.push_back({.header = tr("USER"), .cut = Cut::End, .narrowest = 6, .leaves = 2});
-    }
-    all.push_back({.header = tr("ST")});
-    all.push_back({.header = tr("GPUS"), .leaves = 1});
-    all.push_back({.header = tr("TIME/LIMIT"), .leaves = 3});
-    all.push_back({.header = tr("START"), .leaves = 4});
-    all.push_back({.header = tr("WHERE/WHY"), .cut = Cut::Words, .narrowest = 15});
-    return all;
-  }
-
-  /// `prefix` stands before the id: what it hangs under in a tree.
-  [[nodiscard]] Row row(const FoldedJobs& folded, const std::string& prefix = "") const {
-    const api::JobView& job = folded.first();
-    if (!listing_.fields.empty()) return chosen_row(job, prefix);
-    const bool own = several_users_ && job.spec.user.name == viewer_.user;
-    Row row = {{prefix + folded.ids()}, {folded.name(), own ? Style::Bold : Style::Plain}};
-    if (several_users_) row.push_back({printable(job.spec.user.name)});
-    const std::string gpus = brief_gpus(job.spec.request);
-    row.push_back({std::string(status_code(job.status)), style_of(job.status)});
-    row.push_back({folded.jobs.size() > 1 && gpus != "-" ? tr_format("{} each", gpus) : gpus});
-    row.push_back({time_of_limit(job)});
-    row.push_back({start_text(job)});
-    row.push_back({brief_where_or_why(job), Style::Plain, briefer_why(job)});
-    return row;
-  }
-
-  /// Jobs that stand elsewhere in the tree.
-  [[nodiscard]] Row reference(const FoldedJobs& jobs, const std::string& prefix) const {
-    Row row(columns().size());
-    row.front() = {tr_format("{}→ see job {}", prefix, jobs.ids()), Style::Grey};
-    return row;
-  }
-
- private:
-  [[nodiscard]] Row chosen_row(const api::JobView& job, const std::string& prefix) const {
-    Row row = row_of(listing_.fields, job);
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (listing_.fields[i]->name == "JOBID") row[i].text.insert(0, prefix);
-    }
-    return row;
-  }
-
-  [[nodiscard]] static std::string_view mark_of(api::StartBy by) {
-    if (by == api::StartBy::BeginTime) return "";
-    return by == api::StartBy::NotBefore ? ">" : "~";
-  }
-  [[nodiscard]] std::string start_text(const api::JobView& job) const {
-    if (job.started && !is_pending(job.status)) {
-      return brief_moment(*job.started, viewer_.now, viewer_.zone);
-    }
-    const auto expected = starts_.find(job.id);
-    if (expected == starts_.end()) return "-";
-    const std::string at = brief_moment(expected->second.at, viewer_.now, viewer_.zone);
-    return fmt::format("{}{}", mark_of(expected->second.by), at);
-  }
-
-  const Listing& listing_;
-  const Viewer& viewer_;
-  std::map<JobId, api::ExpectedStart> starts_;
-  std::size_t widest_id_ = 5;
-  bool several_users_ = false;
-};
-
 std::string flat_screen(const Listing& listing,
                         const ListedJobs& listed,
                         const Viewer& viewer,
                         const Painter& paint) {
-  const ScreenRows screen(listing, listed, viewer);
+  ScreenRows screen(listing, viewer);
+  screen.know(listed.queue);
+  screen.look_at(listed.page.jobs);
   const std::vector<const api::JobView*> jobs = in_order(listing, listed);
   std::vector<Row> rows;
   for (const FoldedJobs& one : listing.folded ? fold_arrays(jobs) : unfolded(jobs)) {
@@ -155,7 +65,9 @@ std::string tree_screen(const Listing& listing,
                         const ListedJobs& listed,
                         const Viewer& viewer,
                         const Painter& paint) {
-  const ScreenRows screen(listing, listed, viewer);
+  ScreenRows screen(listing, viewer);
+  screen.know(listed.queue);
+  screen.look_at(listed.page.jobs);
   const std::vector<const api::JobView*> jobs = all_of(listed.page);
   std::vector<Row> rows;
   for (const TreeLine& line : dependency_tree(
@@ -208,12 +120,35 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
+bool has_more(const ListedJobs& listed) {
+  return listed.counts && listed.counts->total() > listed.page.jobs.size();
+}
+
+/// What stands below the first `shown` of so many lines. Where not all jobs are known, the lines of
+/// the others are not either: those count as jobs, as each is a line of its own or a part of one.
+std::string more_text(const Listing& listing,
+                      const ListedJobs& listed,
+                      std::size_t lines,
+                      std::size_t shown) {
+  if (!has_more(listed)) return tr_format("... {} more", lines - shown);
+  const std::size_t header = listing.header == Header::Shown ? 1 : 0;
+  const std::vector<const api::JobView*> jobs = in_order(listing, listed);
+  std::size_t above = 0;
+  std::size_t rows = shown - std::min(shown, header);
+  for (const FoldedJobs& one : listing.folded ? fold_arrays(jobs) : unfolded(jobs)) {
+    if (rows-- == 0) break;
+    above += one.jobs().size();
+  }
+  return tr_format("... {} more jobs", listed.counts->total() - above);
+}
+
 constexpr std::string_view kWatchHint = tr_later("q ends this view, not the jobs");
 
-/// Time, counts and, where there is room, how to leave.
+/// Time, the counts of all and, where there is room, how to leave.
 std::string watch_head(const ListedJobs& listed, const Viewer& viewer) {
   std::string head = clock_text(viewer.now, viewer.zone) + "  ";
-  head += counts_line(listed, viewer.user, viewer.columns - std::min(viewer.columns, head.size()));
+  const JobCounts counts = listed.counts.value_or(counts_of(listed.page, viewer.user));
+  head += counts_text(counts, {}, viewer.columns - std::min(viewer.columns, head.size()));
   const std::string hint = tr(kWatchHint);
   const std::size_t used = display_width(head) + 2 + display_width(hint);
   if (used <= viewer.columns) head += std::string(viewer.columns - used + 2, ' ').append(hint);
@@ -284,12 +219,13 @@ std::string watch_screen(const Listing& listing,
   const std::vector<std::string_view> lines = lines_of(text);
   const std::size_t above = static_cast<std::size_t>(std::ranges::count(out, '\n')) + 1;
   const std::size_t room = viewer.rows - std::min(viewer.rows, above);
-  const bool all = lines.size() <= room;
-  const std::size_t shown = all ? lines.size() : room - std::min<std::size_t>(room, 1);
+  const bool all = lines.size() <= room && !has_more(listed);
+  const std::size_t shown =
+      all ? lines.size() : std::min(lines.size(), room - std::min<std::size_t>(room, 1));
   if (room > 0) out += '\n';
   for (std::size_t i = 0; i < shown; ++i) out.append(lines[i]).append("\n");
   if (!all && room > 0) {
-    out += cut_end(tr_format("... {} more", lines.size() - shown), viewer.columns) + '\n';
+    out += cut_words(more_text(listing, listed, lines.size(), shown), viewer.columns) + '\n';
   }
   return out;
 }

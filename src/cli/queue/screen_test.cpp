@@ -5,12 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "api/expected_start.h"
 #include "api/job_page.h"
 #include "api/json.h"
 #include "base/text.h"
 #include "cli/queue/brief.h"
+#include "cli/queue/fold.h"
+#include "cli/queue/screen_stream.h"
 #include "command/golden_test.h"
 #include "core/gpu_request.h"
 
@@ -113,6 +117,17 @@ ListedJobs busy() {
 
 Viewer viewer(std::size_t columns, std::size_t rows = 24) {
   return {"alice", kNow, Zone(seconds(0)), columns, rows};
+}
+
+/// Without what stands between them.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  for (const std::string_view line : split(text, '\n')) {
+    for (const std::string_view word : split(line, ' ')) {
+      if (!word.empty()) words.emplace_back(word);
+    }
+  }
+  return words;
 }
 
 TEST(QueueScreen, IsAsReviewed) {
@@ -263,6 +278,21 @@ TEST(WatchScreen, IsAsReviewed) {
   }
   expect_golden("gqueue-watch-80.screen", watch_screen({}, {page}, viewer(80), "", Painter()));
   expect_golden("gqueue-watch-40.screen", watch_screen({}, {page}, viewer(40, 12), "", Painter()));
+}
+
+/// It is given as many jobs as a screen has room for, of however many there are.
+TEST(WatchScreen, CountsJobsThatItWasNotGiven) {
+  ListedJobs listed = busy();
+  listed.counts = counts_of(listed.page, "alice");
+  EXPECT_EQ(watch_screen({}, listed, viewer(80, 12), "", Painter()),
+            watch_screen({}, busy(), viewer(80, 12), "", Painter()));
+  for (int more = 0; more < 1000; ++more) listed.counts->all.add(Status::Queued);
+  const std::string text = watch_screen({}, listed, viewer(80, 8), "", Painter());
+  EXPECT_TRUE(text.starts_with("12:00:05  2 running, 1021 waiting, 1 held, 1 ended")) << text;
+  EXPECT_TRUE(text.contains("\n4-21 ")) << text;
+  EXPECT_TRUE(text.ends_with("\n... 1004 more jobs\n")) << text;
+  EXPECT_TRUE(
+      watch_screen({}, listed, viewer(80, 60), "", Painter()).ends_with("\n... 1000 more jobs\n"));
 }
 
 TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
@@ -417,6 +447,53 @@ TEST(Fold, JoinsTasksThatWaitForTheSame) {
   EXPECT_EQ(folded(jobs), "1: a_2; 2,5-6: g (3 jobs); 3: a_6; 4: a_8; ");
   for (api::JobView& job : jobs) job.spec.group.clear();
   EXPECT_TRUE(folded(jobs).starts_with("1: a_2; 2: brave-river-1234; 3: a_6; ")) << folded(jobs);
+}
+
+/// However its jobs come, a screen that is written piece by piece is that of all at once.
+TEST(ScreenStream, IsTheScreenOfAllAtOnce) {
+  const ListedJobs listed = busy();
+  const std::vector<JobId> order = [] {
+    std::vector<JobId> ids = {JobId(1), JobId(2), JobId(3)};
+    for (std::uint64_t id = 4; id <= 21; ++id) ids.emplace_back(id);
+    for (const std::uint64_t id : {24U, 23U, 22U, 25U}) ids.emplace_back(id);
+    return ids;
+  }();
+  for (const std::size_t piece : {1U, 4U, 7U, 25U}) {
+    const Listing listing;
+    const Viewer who = viewer(120);
+    ScreenStream stream(listing, who, Painter());
+    stream.know(listed.queue);
+    // Columns become wider as that is needed: the widest cells come first here.
+    std::string text = stream.add({});
+    std::vector<api::JobView> jobs;
+    for (const JobId id : order) {
+      jobs.push_back(*std::ranges::find(listed.page.jobs, id, &api::JobView::id));
+      if (jobs.size() == piece) text += stream.add(std::exchange(jobs, {}));
+    }
+    text += stream.add(jobs) + stream.end();
+    const std::string whole = queue_screen(listing, listed, who, Painter());
+    EXPECT_EQ(words_of(text), words_of(whole)) << piece;
+    EXPECT_EQ(stream.first_waiting(), JobId(3));
+    EXPECT_TRUE(piece < 25 || text == whole) << text;
+  }
+}
+
+TEST(Fold, JoinsTasksThatComeLaterAndKeepsNoJobOfThem) {
+  ArrayFolder folder(Folding::Waiting);
+  std::size_t taken = 0;
+  for (std::uint64_t id = 1; id <= 5000; ++id) {
+    api::JobView job = screen_job(id, fmt::format("a_{}", id), "alice", Status::Queued);
+    job.spec.group = id == 5000 ? "" : "g";
+    const auto kept = std::make_shared<const api::JobView>(std::move(job));
+    folder.add(kept);
+    EXPECT_EQ(kept.use_count(), id == 1 || id == 5000 ? 2 : 1);
+    taken += folder.take_complete().size();
+  }
+  EXPECT_EQ(taken, 0U) << "the next may be one of the array";
+  const auto rows = folder.take_all();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows.front().ids(), "1-4999");
+  EXPECT_EQ(rows.front().name(), "a_[1-4999]");
 }
 
 TEST(BeginOf, IsKnownOfWhatWaitsForNothingElse) {

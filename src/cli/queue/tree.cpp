@@ -49,7 +49,7 @@ struct Forest {
 Forest plant(const std::vector<FoldedJobs>& rows) {
   std::map<JobId, std::size_t> row_of;
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    for (const api::JobView* job : rows[row].jobs) row_of.emplace(job->id, row);
+    for (const std::uint64_t id : rows[row].jobs()) row_of.emplace(JobId(id), row);
   }
   Forest forest;
   for (std::size_t row = 0; row < rows.size(); ++row) {

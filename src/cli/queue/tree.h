@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/queue/brief.h"
+#include "cli/queue/fold.h"
 
 namespace gflow::cli {
 
 /// One line of the tree of dependencies.
 struct TreeLine {
   std::string prefix = {};  ///< "│ ╰─", before the id
-  FoldedJobs jobs = {};     ///< shown in full, or
+  FoldedJobs jobs;          ///< shown in full, or
   bool elsewhere = false;   ///< only pointed at: they hang under an earlier line already
 };
 
