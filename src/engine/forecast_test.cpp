@@ -131,10 +131,18 @@ TEST_F(ForecastTest, LetsJobsPassThatDelayNobody) {
   (void)submit({.gpus = 2, .limit = 60});
   (void)submit({.gpus = 2, .limit = 20});
   (void)submit({.gpus = 3, .limit = 30});  // 3 in 60
-  (void)submit({.gpus = 4, .limit = 30});  // 4 in 90
+  (void)submit({.gpus = 4, .limit = 30});
   (void)submit({.gpus = 2, .limit = 40});  // over in time: in 20
-  (void)submit({.gpus = 1, .limit = 90});  // what 3 leaves is needed by 4 in 90
-  EXPECT_EQ(forecast(), "3 in 60, 4 in 90, 5 in 20, 6 in 120");
+  (void)submit({.gpus = 1, .limit = 90});  // what 3 leaves, when the first of two ends in 60
+  EXPECT_EQ(forecast(), "3 in 60, 4 in 150, 5 in 20, 6 in 60");
+}
+
+TEST_F(ForecastTest, KeepsThePlaceOfTheNextHead) {
+  (void)submit({.gpus = 4, .limit = 60});
+  (void)submit({.gpus = 3, .limit = 30});
+  (void)submit({.gpus = 4, .limit = 30});
+  (void)submit({.gpus = 1, .limit = 90});  // what 2 leaves is needed by 3 in 90
+  EXPECT_EQ(forecast(), "2 in 60, 3 in 90, 4 in 120");
 }
 
 TEST_F(ForecastTest, HasTheLimitsOfUsers) {
