@@ -32,6 +32,14 @@ class Relay:
                 threading.Thread(target=self.hand_on, args=(source, target, source is client), daemon=True).start()
 
     def hand_on(self, source, target, is_client):
+        try:
+            self.hand_on_all(source, target, is_client)
+        except (BrokenPipeError, ConnectionResetError):  # a command that has ended reads no more
+            source.close()
+        else:
+            target.shutdown(socket.SHUT_WR)
+
+    def hand_on_all(self, source, target, is_client):
         while data := source.recv(1 << 20):
             if is_client:
                 asked = re.findall(r"^(?:GET|POST) (\S+) HTTP", data.decode(errors="replace"), re.MULTILINE)
@@ -39,4 +47,3 @@ class Relay:
                 for request in asked:
                     self.before(request)
             target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
