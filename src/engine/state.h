@@ -221,8 +221,9 @@ class State {
   /// less than all its reasons.
   [[nodiscard]] std::optional<blocker::Priority> ahead_of(JobId id, Now now) const;
   /// The jobs that may start as soon as there is room, at most so many, in the order in which they
-  /// are considered; then those that will, once others have ended or a time has come, as they should
-  /// start. Their starts are estimated for who asks, as forecast.h tells, and decide nothing.
+  /// are considered; then those that will, once others have ended or a time has come, as they
+  /// should start. Their starts are estimated for who asks, as forecast.h tells, and decide
+  /// nothing.
   [[nodiscard]] std::vector<Expected> forecast(std::size_t most, Now now) const;
   /// For those of them that may start as soon as there is room, in the same order: which moves of
   /// running ones would start each, as defrag.h tells. Decides nothing.
