@@ -227,6 +227,17 @@ TEST(Loop, LetsGoOfWhoDoesNotWaitAnyMore) {
   EXPECT_EQ(woken, 2);
 }
 
+TEST(Loop, TellsAtOnceWhoAsksOfWhatWasBeforeIt) {
+  boost::asio::io_context io;
+  server::ChangeFeed feed(io);
+  feed.record(5, {});  // the store had jobs
+  int told = 0;
+  EXPECT_EQ(feed.wait(0, JobId(2), std::chrono::minutes(1), [&] { ++told; }), nullptr);
+  const auto waits = feed.wait(5, JobId(2), std::chrono::minutes(1), [&] { ++told; });
+  io.poll();
+  EXPECT_EQ(told, 1);
+}
+
 TEST(Remover, RemovesTreesAndFollowsNoLink) {
   const Place place;
   ASSERT_TRUE(os::make_directories(place.at("kept/deep"), 0700));

@@ -390,7 +390,9 @@ void FutureQueue::ended(JobId id, const FutureOwner& owner, milliseconds ran, Mo
   const auto dependents = dependents_.find(id);
   if (dependents == dependents_.end()) return;
   for (FutureJob* job : dependents->second) {
-    if (job->awaits > 0 && --job->awaits == 0) make_ready(*job, now);
+    if (job->awaits == 0) continue;
+    --job->awaits;
+    if (job->awaits == 0) make_ready(*job, now);
   }
 }
 

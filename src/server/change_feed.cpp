@@ -8,6 +8,7 @@ namespace gflow::server {
 
 void ChangeFeed::record(std::uint64_t revision, const std::set<JobId>& jobs) {
   if (revision == revision_ && jobs.empty()) return;
+  if (revision_ == 0) complete_since_ = revision;  // what the store had is not told as changes
   revision_ = revision;
   for (const JobId job : jobs) recent_.push_back({revision, job});
   while (recent_.size() > kRemembered) {

@@ -52,7 +52,7 @@ class ChangeFeed {
 
   boost::asio::io_context& io_;
   std::uint64_t revision_ = 0;
-  std::uint64_t complete_since_ = 0;  ///< every change of a job after this revision is remembered
+  std::uint64_t complete_since_ = 0;  ///< all changes of jobs after this revision are remembered
   std::deque<Change> recent_;
   std::shared_ptr<Waiters> waiters_ =
       std::make_shared<Waiters>();  // waits look whether it is there

@@ -17,6 +17,10 @@ void wait_for_change(Exchange exchange, ChangesQuery query) {
     return exchange.respond(
         problem({Code::NotFound, tr_format("there is no job {}", query.job->value)}));
   }
+  const std::uint64_t revision = exchange.service.state().revision();
+  if (query.revision > revision) {  // of a daemon before this one: what changed since is not known
+    return exchange.respond(json_reply(api::write_revision(revision)));
+  }
   auto wait = exchange.service.on_change(
       query.revision,
       query.job,

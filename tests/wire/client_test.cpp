@@ -161,6 +161,24 @@ TEST(Client, ReturnsFromAWaitWithoutChange) {
   EXPECT_EQ(client.wait_change(revision, JobId(9)).error().code, Code::NotFound);
 }
 
+/// Who comes from a daemon that was here before has missed what this one cannot know of.
+TEST(Client, DoesNotWaitAtARevisionThatIsAhead) {
+  Daemon daemon;
+  client::Client client = daemon.client();
+  ASSERT_TRUE(client.submit(one_job(1)));
+  const std::uint64_t revision = client.machine()->revision;
+  bool waited = false;
+  daemon.on_loop([&] {
+    daemon.service().on_wait = [&] {
+      waited = true;
+      daemon.service().end_waits();
+    };
+  });
+  EXPECT_EQ(client.wait_change(revision + 1000, {}), revision);
+  EXPECT_EQ(client.wait_change(revision + 1000, JobId(1)), revision);
+  daemon.on_loop([&] { EXPECT_FALSE(waited); });
+}
+
 /// Runs `work` as a user that is neither root nor the daemon's, if this process may become one.
 template <typename Work>
 bool as_stranger(Work work) {

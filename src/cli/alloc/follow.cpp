@@ -37,6 +37,7 @@ Result<api::GpuAllocation> follow(client::Client& daemon, JobId id, Until until)
     auto text = news ? daemon.call("GET", target) : std::unexpected(news.error());
     if (!text && text.error().code == Code::Unreachable) {
       std::this_thread::sleep_for(kPause);
+      revision = 0;  // the next daemon counts anew
       continue;
     }
     auto allocation = text ? api::read_gpu_allocation(*text) : std::unexpected(text.error());

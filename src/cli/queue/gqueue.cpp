@@ -427,6 +427,23 @@ std::vector<std::uint64_t> missing_from(const api::JobPage& page, const JobQuery
   return missing;
 }
 
+/// Shows what is there, and fails for what is not.
+Result<int> print_all(Context& context,
+                      const Listing& listing,
+                      const ListedJobs& listed,
+                      const std::vector<std::uint64_t>& missing) {
+  if (missing.empty() || !listed.page.jobs.empty()) {
+    show_page(context, listing, listed);
+    hint_at_next(context, listing, listed);
+  }
+  if (missing.empty()) return 0;
+  return fail(Code::NotFound,
+              missing.size() == 1
+                  ? tr_format("there is no job {}", missing.front())
+                  : tr_format("there are no jobs {}",
+                              ranges_text(std::span<const std::uint64_t>(missing))));
+}
+
 /// Options that a form has no use for.
 std::vector<std::string> unused_by(Format format) {
   switch (format) {
@@ -487,17 +504,10 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
     if (is_plain_table(listing)) return print_table(context, listing, query, limit);
   }
   const ListedJobs listed = GF_TRY(fetch(context.daemon()));
-  const auto missing = limit == 0 ? missing_from(listed.page, query) : std::vector<std::uint64_t>{};
-  if (missing.empty() || !listed.page.jobs.empty()) {
-    show_page(context, listing, listed);
-    hint_at_next(context, listing, listed);
-  }
-  if (missing.empty()) return 0;
-  return fail(Code::NotFound,
-              missing.size() == 1
-                  ? tr_format("there is no job {}", missing.front())
-                  : tr_format("there are no jobs {}",
-                              ranges_text(std::span<const std::uint64_t>(missing))));
+  return print_all(context,
+                   listing,
+                   listed,
+                   limit == 0 ? missing_from(listed.page, query) : std::vector<std::uint64_t>{});
 }
 
 std::vector<Example> state_legend() {

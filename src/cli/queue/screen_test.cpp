@@ -331,15 +331,15 @@ TEST(Brief, SaysHowManyGpus) {
     int nodes;
     std::string_view want;
   };
-  const Case kCases[] = {{"0", 1, "-"},
-                         {"2", 1, "2"},
-                         {"2(V100)", 1, "2"},
-                         {"4", 2, "8"},
-                         {"0.5", 1, "0.5"},
-                         {"8G,0.5", 1, "0.5"},
-                         {"0.5", 2, "2x0.5"},
-                         {"-1", 1, "all"}};
-  for (const Case& c : kCases) {
+  const Case cases[] = {{"0", 1, "-"},
+                        {"2", 1, "2"},
+                        {"2(V100)", 1, "2"},
+                        {"4", 2, "8"},
+                        {"0.5", 1, "0.5"},
+                        {"8G,0.5", 1, "0.5"},
+                        {"0.5", 2, "2x0.5"},
+                        {"-1", 1, "all"}};
+  for (const Case& c : cases) {
     Request request;
     apply(*parse_gpu_request(c.request), request);
     request.nodes = c.nodes;
@@ -352,7 +352,7 @@ TEST(Brief, SaysWhy) {
     api::BlockerView blocker;
     std::string_view want;
   };
-  const Case kCases[] = {
+  const Case cases[] = {
       {{.kind = BlockerKind::Gpus, .code = "Resources", .need = 8, .available = 7},
        "(Resources 7/8)"},
       {{.kind = BlockerKind::GpuShare, .code = "Resources", .need = 5000, .available = 2500},
@@ -371,7 +371,7 @@ TEST(Brief, SaysWhy) {
        "(Dependency 1-3,9)"},
       {{.kind = BlockerKind::GroupLimit, .code = "GroupLimit"}, "(GroupLimit)"},
   };
-  for (const Case& c : kCases) {
+  for (const Case& c : cases) {
     api::JobView job = screen_job(1, "x", "alice", Status::Queued);
     job.blockers = {c.blocker};
     EXPECT_EQ(brief_where_or_why(job), c.want);
