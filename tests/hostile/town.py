@@ -160,11 +160,11 @@ class Town:
                 return shown
             self.get("root", f"/api/v1/changes?revision={revision}&job={job}")
 
-    def until(self, job, wanted):
-        """The job once `wanted(job)` is true, asked again whenever it changed."""
+    def until(self, job, wanted, user="root"):
+        """The job as the user sees it once `wanted(job)` is true, asked again whenever it changed."""
         while True:
             revision = self.get("root", "/api/v1/jobs?limit=1")["revision"]
-            shown = self.job("root", job)
+            shown = self.job(user, job)
             if wanted(shown):
                 return shown
             self.get("root", f"/api/v1/changes?revision={revision}&job={job}")
