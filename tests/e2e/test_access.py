@@ -425,7 +425,9 @@ def test_what_is_waited_for_with_a_token_ends_with_it(served, how):
     """A held answer is a 401 then, at once."""
     life = ["--expires", "5s"] if how == "expired" else []
     token = served.ok("gctl", "token", "create", f"held-{how}", "--scope", "read", *life).strip()
-    changes = f"/api/v1/changes?revision={2**60}"  # which never comes
+    job = served.ok("gbatch", "--hold", "true").split()[-1]
+    revision = served.get("/api/v1/jobs?limit=1")["revision"]
+    changes = f"/api/v1/changes?revision={revision}&job={job}"  # nobody touches it
     waits = [Streaming(served, changes, token) for _ in range(2)]
     others = Streaming(served, changes, served.tokens["read"])
     served.get("/api/v1/principal")  # what was asked before was looked at before
