@@ -135,8 +135,13 @@ Result<api::QueueView> fetch_queue(client::Client& daemon) {
 
 Result<void> screen_pages(client::Client& daemon,
                           const JobQuery& query,
+                          const Listing& listing,
                           const api::QueueView& queue,
                           const Take& take) {
+  if (listing.sorted) {
+    return daemon.job_pages(
+        query, JobQuery::kAll, [&take](api::JobPage page) { return take(std::move(page.jobs)); });
+  }
   return ScreenPages(daemon, query, take).all(queue);
 }
 
@@ -183,12 +188,7 @@ Result<ListedJobs> fetch_one_screen(client::Client& daemon,
     rows += folder.take_complete().size();
     return rows < kRows && jobs.size() < kMostRead;
   };
-  if (listing.sorted) {
-    GF_CHECK(daemon.job_pages(
-        query, JobQuery::kAll, [&take](api::JobPage page) { return take(std::move(page.jobs)); }));
-  } else {
-    GF_CHECK(screen_pages(daemon, query, listed.queue, take));
-  }
+  GF_CHECK(screen_pages(daemon, query, listing, listed.queue, take));
   listed.counts = GF_TRY(count_jobs(daemon, query, user));
   return listed;
 }

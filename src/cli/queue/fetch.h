@@ -30,10 +30,11 @@ namespace gflow::cli {
 
 /// Gives the jobs of a query to `take` in the order of a screen, a page at a time, until that says
 /// false: what runs, what is suspended, the head of the queue in its order, the others that wait by
-/// priority, what is held, what has ended, the latest first. One that starts or is released
-/// meanwhile may be passed over. Errors: the daemon's.
+/// priority, what is held, what has ended, the latest first; or as the listing is sorted. One that
+/// starts or is released meanwhile may be passed over. Errors: the daemon's.
 [[nodiscard]] Result<void> screen_pages(client::Client& daemon,
                                         const JobQuery& query,
+                                        const Listing& listing,
                                         const api::QueueView& queue,
                                         const std::function<bool(std::vector<api::JobView>)>& take);
 

@@ -390,12 +390,7 @@ Result<int> print_long_screen(Context& context, const Listing& listing, const Jo
     is_read = shown.write(screen.add(std::move(jobs)));
     return is_read;
   };
-  if (listing.sorted) {
-    GF_CHECK(context.daemon().job_pages(
-        query, JobQuery::kAll, [&take](api::JobPage page) { return take(std::move(page.jobs)); }));
-  } else {
-    GF_CHECK(screen_pages(context.daemon(), query, queue, take));
-  }
+  GF_CHECK(screen_pages(context.daemon(), query, listing, queue, take));
   if (is_read) (void)shown.write(screen.end());
   shown.end();
   if (const auto first = screen.first_waiting()) hint_at_why(context, *first);
