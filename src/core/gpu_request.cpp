@@ -144,6 +144,25 @@ GpuRequest gpu_request_of(const Request& request) {
           .see_all = request.see_all};
 }
 
+Result<void> read_models(std::vector<std::string>& models, std::string_view field) {
+  if (models.size() > kMaxModels) {
+    return fail(Code::Usage, tr_format("{}: more than {} models", field, kMaxModels));
+  }
+  for (std::string& model : models) {
+    std::string read = catalogue::read_model(model);
+    if (read.empty()) {
+      const auto near = nearest(model, catalogue::known_models());
+      return fail(Code::Usage,
+                  tr_format("{}: '{}' is not a model of GPUs{}",
+                            field,
+                            printable(model),
+                            near ? tr_format("; did you mean {}?", *near) : ""));
+    }
+    model = std::move(read);
+  }
+  return {};
+}
+
 Result<void> normalise(Request& request) {
   const std::string vendor = to_lower(trim(request.vendor));
   const bool word = vendor.size() <= 32 && std::ranges::all_of(vendor, [](char c) {
@@ -154,20 +173,7 @@ Result<void> normalise(Request& request) {
                 tr_format("gpu_vendor: '{}' is not a vendor", printable(request.vendor)));
   }
   request.vendor = read_vendor(vendor).value_or(vendor);
-  if (request.models.size() > kMaxModels) {
-    return fail(Code::Usage, tr_format("gpu_models: more than {} models", kMaxModels));
-  }
-  for (std::string& model : request.models) {
-    std::string read = catalogue::read_model(model);
-    if (read.empty()) {
-      const auto near = nearest(model, catalogue::known_models());
-      return fail(Code::Usage,
-                  tr_format("gpu_models: '{}' is not a model of GPUs{}",
-                            printable(model),
-                            near ? tr_format("; did you mean {}?", *near) : ""));
-    }
-    model = std::move(read);
-  }
+  GF_CHECK(read_models(request.models, "gpu_models"));
   const auto each_once = [](auto& list) {
     std::ranges::sort(list);
     const auto repeated = std::ranges::unique(list);

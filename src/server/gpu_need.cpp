@@ -76,6 +76,7 @@ Result<void> read_gpu_type(std::string_view text, gflow::Request& into) {
     into.vendor = *vendor;
   } else {
     for (const std::string_view model : split(type, '|')) into.models.emplace_back(trim(model));
+    GF_CHECK(read_models(into.models, "gpu_type"));
   }
   return normalise(into);
 }

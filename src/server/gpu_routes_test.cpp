@@ -91,6 +91,14 @@ TEST(GpuNodes, HaveSoManyGpusOfASize) {
       << reply.body;
 }
 
+TEST(GpuNeed, AMistakeNamesItsField) {
+  FakeDesk desk;
+  const std::string need = R"({"gpu_type":"V100|fast"})";
+  const Reply reply = desk.ask(kAlice, "POST", "/api/v1/gpu/allocate", need);
+  EXPECT_NE(reply.body.find("gpu_type: 'fast' is not a model of GPUs"), std::string::npos)
+      << reply.body;
+}
+
 TEST(GpuCleanup, IsOfEveryAllocationOnTheNode) {
   FakeDesk desk;
   const JobId without = allocate(desk, R"({"gpus":"0"})").allocation_id;
