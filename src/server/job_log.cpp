@@ -145,15 +145,20 @@ Reply present(LogReading& asked) {
   return reply;
 }
 
+Error why_unread(const Error& error, JobId job) {
+  if (error.code == Code::NotFound) {
+    return {Code::NotFound,
+            tr_format("job {} has no log: it has not started, or the log was removed", job.value)};
+  }
+  if (error.number == EMFILE || error.number == ENFILE) {
+    return {Code::Unreachable, tr("gflowd has as many files open as it may; try again")};
+  }
+  return error;
+}
+
 void answer(LogReading& asked) {
   if (!asked.file) {
-    const bool is_missing = asked.file.error().code == Code::NotFound;
-    return asked.exchange.respond(
-        problem(is_missing ? Error{Code::NotFound,
-                                   tr_format("job {} has no log: it has not started, or the log "
-                                             "was removed",
-                                             asked.job.value)}
-                           : asked.file.error()));
+    return asked.exchange.respond(problem(why_unread(asked.file.error(), asked.job)));
   }
   asked.exchange.respond(asked.wish.follow ? followed(asked) : present(asked));
 }

@@ -360,11 +360,11 @@ def test_a_daemon_short_of_descriptors_holds_no_job():
     go = machine.work / "go"
     os.mkfifo(go)
     try:
-        for most in (7, 20, 63):
+        for most in (7, 20, 127):
             refused = machine.run(f"ulimit -n {most}; gflowd up --devices {machine.devices}", shell=True)
-            assert refused.code == 1 and f"needs at least 64 open files and may have {most} here" in refused.err, refused
-        machine.bash("ulimit -n 64; gflowd up --devices " + machine.devices)
-        jobs = [machine.submit("bash", "-c", f"read x < {go}; echo $GFLOW_JOB_ID >> {oracle}") for _ in range(30)]
+            assert refused.code == 1 and f"needs at least 128 open files and may have {most} here" in refused.err, refused
+        machine.bash("ulimit -n 128; gflowd up --devices " + machine.devices)
+        jobs = [machine.submit("bash", "-c", f"read x < {go}; echo $GFLOW_JOB_ID >> {oracle}") for _ in range(60)]
         machine.until(jobs[-1], lambda job: "Too many open files" in job["reason"])
         with open(go, "w") as gate:  # stays open until the last of them has read its line
             gate.write("go\n" * len(jobs))
@@ -372,6 +372,60 @@ def test_a_daemon_short_of_descriptors_holds_no_job():
             ended = machine.wait(*jobs)
         assert {job["status"] for job in ended} == {"Finished"}, ended
         assert sorted(map(int, oracle.read_text().split())) == jobs
+    finally:
+        machine.close()
+
+
+def held_connection(machine):
+    """One that says nothing more once it was answered, and that answer."""
+    one = socket.socket(socket.AF_UNIX)
+    one.connect(str(machine.socket))
+    one.settimeout(PATIENCE)
+    one.sendall(b"GET /healthz HTTP/1.1\r\nHost: gflow\r\n\r\n")
+    return one, one.recv(4096)
+
+
+def test_connections_leave_descriptors_to_jobs():
+    """As many as are let in, by a gflowd that may open hardly any files."""
+    machine = Machine()
+    held = []
+    try:
+        machine.bash("ulimit -n 128; gflowd up --devices " + machine.devices)
+        while b" 200 OK" in (held := [*held, held_connection(machine)])[-1][1]:
+            assert len(held) < 128, "all are let in"
+        assert b" 429 " in held[-1][1], held[-1]
+        for one, _ in held[-5:]:  # for the commands
+            one.close()
+        jobs = [machine.submit("bash", "-c", "echo begun; sleep 1000") for _ in range(22)]
+        for job in jobs:
+            machine.until(job, lambda job: job["pid"] or is_refused(job))
+        assert [machine.job(job)["status"] for job in jobs] == ["Running"] * len(jobs)
+        assert machine.log(jobs[-1]) == "begun\n"
+    finally:
+        for one, _ in held:
+            one.close()
+        machine.close()
+
+
+def test_a_log_that_cannot_be_opened_now_can_be_asked_for_again():
+    machine = Machine()
+    try:
+        machine.up()
+        job = machine.submit("echo", "here")
+        machine.wait(job)
+        one, _ = held_connection(machine)
+        ask = f"GET /api/v1/jobs/{job}/log HTTP/1.1\r\nHost: gflow\r\n\r\n".encode()
+        pid = machine.daemon_pid()
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        leave_descriptors(pid, 0)
+        one.sendall(ask)
+        refused = one.recv(65536).decode()
+        assert refused.startswith("HTTP/1.1 503 ") and "as many files open as it may" in refused, refused
+        assert "Retry-After: 5\r\n" in refused, refused
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        one.sendall(ask)
+        assert one.recv(65536).endswith(b"here\n")
+        one.close()
     finally:
         machine.close()
 
