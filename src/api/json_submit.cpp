@@ -156,6 +156,12 @@ std::size_t size_of(const JobSpec& spec) {
   return sizeof spec + bytes_of(spec) + sizeof(JobId) * spec.dependencies.jobs.size();
 }
 
+/// By the line of its command people and what is learned of it tell a job from others.
+void say_command(SubmitRequest::Item& item) {
+  const std::vector<std::string>& argv = item.payload.argv;
+  if (item.spec.command.empty() && !argv.empty()) item.spec.command = shown_line(argv);
+}
+
 /// Fills in what an item has in common with the one it is like. A short request must not become
 /// much that way: `left` is what it may still be.
 Asked<void> fill_in(std::vector<SubmitRequest::Item>& items, std::size_t at, std::size_t& left) {
@@ -183,7 +189,8 @@ Asked<void> fill_in(std::vector<SubmitRequest::Item>& items, std::size_t at, std
 /// Without what the items have in common with those they are like.
 SubmitRequest shortened(SubmitRequest request) {
   for (SubmitRequest::Item& item : request.items) {
-    if (item.like && item.spec.command == request.items[*item.like].spec.command) {
+    const bool is_alike = item.like && item.payload.argv.empty();
+    if (is_alike && item.spec.command == request.items[*item.like].spec.command) {
       item.spec.command.clear();
     }
   }
@@ -215,6 +222,7 @@ Asked<SubmitRequest> read_submit_request(std::string_view json) {
   if (items.empty()) return refuse("/items", "must have at least one job");
   std::size_t left = std::size_t{64} << 20;
   for (std::size_t i = 0; i < items.size(); ++i) {
+    say_command(items[i]);
     auto right = fill_in(items, i, left);
     if (right) right = check_item(items, i);
     if (!right) return std::unexpected(std::move(right).error());

@@ -109,6 +109,19 @@ TEST(Json, TasksAreWrittenAsOne) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(got->items[i].tasks, sent.items[i].tasks) << i;
 }
 
+TEST(Json, AJobWithoutALineHasThatOfItsArguments) {
+  const auto got = read_submit_request(
+      R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["python","a b.py","1"]}},)"
+      R"({"like":0},{"like":0,"argv":["python","other.py"]},{"like":0,"command":"mine"},)"
+      R"({"spec":{"work_dir":"/","command":"mine"},"payload":{"argv":["true"]}}]})");
+  ASSERT_TRUE(got) << got.error().message;
+  std::vector<std::string> commands;
+  for (const SubmitRequest::Item& item : got->items) commands.push_back(item.spec.command);
+  EXPECT_EQ(commands,
+            (std::vector<std::string>{
+                "python 'a b.py' 1", "python 'a b.py' 1", "python other.py", "mine", "mine"}));
+}
+
 /// A short text of many items alike is much once it is read.
 TEST(Json, ItemsAlikeAreLimited) {
   std::string text = R"({"items":[{"spec":{"work_dir":"/","command":")" + std::string(15'000, 'x') +

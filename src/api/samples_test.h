@@ -201,6 +201,7 @@ inline SubmitRequest sample_submission() {
   item.payload.config = "a: 1\n";
   item.payload.umask = 077;
   item.depends_on_siblings = {0};
+  request.items[0].spec.command = "true";
   request.items[0].spec.work_dir = "/";
   request.items[0].payload.argv = {"true"};
   return request;

@@ -14,6 +14,8 @@
 namespace gflow {
 namespace {
 
+constexpr std::size_t kMaxLine = 4096;  ///< bytes of what shown_line() shows
+
 std::string run_time_text(std::chrono::milliseconds run_time) {
   return duration_text(std::chrono::floor<std::chrono::seconds>(run_time));
 }
@@ -91,6 +93,24 @@ std::size_t bytes_of(const Payload& payload) {
 
 std::int64_t bytes_of(const Job& job) {
   return static_cast<std::int64_t>(bytes_of(job.spec)) + job.payload_bytes;
+}
+
+std::string shown_line(std::string_view text) {
+  // Of what has no room nothing is made fit to be shown: it may be much.
+  constexpr std::size_t kWholeCharacter = 4;
+  std::string line = printable(text.substr(0, kMaxLine + kWholeCharacter));
+  if (line.size() <= kMaxLine) return line;
+  line.resize(kMaxLine);
+  while (!is_utf8(line)) line.pop_back();
+  return line + "...";
+}
+
+std::string shown_line(std::span<const std::string> argv) {
+  std::size_t count = 0;
+  for (std::size_t size = 0; count < argv.size() && size <= kMaxLine; ++count) {
+    size += argv[count].size() + 1;
+  }
+  return shown_line(shell_quote(argv.first(count)));
 }
 
 std::string signal_text(int signal) {

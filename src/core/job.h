@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -137,6 +138,11 @@ struct Payload {
 
   friend bool operator==(const Payload&, const Payload&) = default;
 };
+
+/// A line for people, of what may be long and have several: JobSpec::command.
+[[nodiscard]] std::string shown_line(std::string_view text);
+/// The same of arguments, as a shell would be given them.
+[[nodiscard]] std::string shown_line(std::span<const std::string> argv);
 
 /// What a job holds on one node.
 struct Allocation {

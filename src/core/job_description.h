@@ -192,7 +192,7 @@ struct Description<JobSpec> {
           {.name = "allocation",
            .help = "it runs nothing, and holds its GPUs for a program outside (galloc)"}),
       field<&JobSpec::command>({.name = "command",
-                                .help = "the command in one line",
+                                .help = "the command in one line; one is made of argv for an empty one",
                                 .max_bytes = kMaxCommand,
                                 .stored = Stored::Always,
                                 .sight = Sight::Owner}),

@@ -51,6 +51,17 @@ TEST(Job, EveryStateHasItsStatus) {
   }
 }
 
+TEST(Job, ACommandIsShownInOneShortLine) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(shown_line(Words{"sh", "-c", "a\nb"}), "sh -c 'a\\nb'");
+  EXPECT_EQ(shown_line(std::string(4096, 'x')), std::string(4096, 'x'));
+  EXPECT_EQ(shown_line(std::string(4097, 'x')), std::string(4096, 'x') + "...");
+  // A character of four bytes that the cut goes through, and what comes behind it.
+  EXPECT_EQ(shown_line(std::string(4095, 'x') + "\xf0\x9f\x98\x80tail"),
+            std::string(4095, 'x') + "...");
+  EXPECT_EQ(shown_line(Words(1'000'000, "word")).size(), 4099U);
+}
+
 TEST(Job, StatusNamesAndCodesReadBack) {
   for (const StatusInfo& info : kStatuses) {
     EXPECT_EQ(parse_status(info.name), info.status);

@@ -10,11 +10,13 @@
 #include <filesystem>
 #include <map>
 #include <string_view>
+#include <tuple>
 
 #include "base/kept_sentence.h"
 #include "base/text.h"
 #include "core/cpu_list.h"
 #include "core/gpu_request.h"
+#include "core/job_description.h"
 #include "os/file.h"
 #include "os/user.h"
 #include "runner/attempt_files.h"
@@ -94,7 +96,7 @@ JobSpec spec_of(const attempt::Order& order, const Told& told) {
   spec.grace = order.grace;
   spec.allocation = server::is_holder_command(order.argv);
   spec.command =
-      spec.allocation ? "allocation of " + gpu_request_text(spec.request) : join(order.argv, " ");
+      spec.allocation ? "allocation of " + gpu_request_text(spec.request) : shown_line(order.argv);
   spec.work_dir = order.work_dir;
   return spec;
 }
@@ -156,6 +158,10 @@ WallTime ordered_at(const std::string& directory, Now now) {
 }
 
 }  // namespace
+
+// A new field: the attempt's files tell it, or it is for such a job as for one that just began.
+static_assert(std::tuple_size_v<decltype(Description<Job>::kFields)> == 9 &&
+              std::tuple_size_v<decltype(Description<Attempt>::kFields)> == 10);
 
 Result<std::optional<RebuiltJob>> rebuild_job(const std::string& attempts_dir,
                                               JobId job,

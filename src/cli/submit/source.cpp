@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/submit/classify.h"
+#include "core/job.h"
 #include "core/requests.h"
 #include "os/file.h"
 #include "os/terminal.h"
@@ -20,8 +21,6 @@
 namespace gflow::cli {
 
 namespace {
-
-constexpr std::size_t kMaxLine = 4096;
 
 FileFacts look(const std::string& path) {
   FileFacts facts;
@@ -54,15 +53,6 @@ bool is_on_path(const std::string& name, const std::string& path) {
   return false;
 }
 
-/// One line for people; the whole command is in the payload.
-std::string shown_line(std::string text) {
-  text = printable(text);
-  if (text.size() <= kMaxLine) return text;
-  text.resize(kMaxLine);
-  while (!is_utf8(text)) text.pop_back();
-  return text + "...";
-}
-
 Result<std::string> read_standard_input() {
   constexpr std::size_t kMax = 16U << 20;
   std::string text;
@@ -85,7 +75,7 @@ Result<Source> script_from_input(std::vector<std::string> arguments) {
   }
   arguments.insert(arguments.begin(), "script.sh");
   return Source{
-      arguments, std::move(script), tr("standard input"), shown_line(shell_quote(arguments))};
+      arguments, std::move(script), tr("standard input"), shown_line(arguments)};
 }
 
 Source shell_line(const std::string& line) {
@@ -110,7 +100,7 @@ Result<Source> read_source(const Invocation& invocation,
   const std::string path = variable(environment, "PATH");
   const auto is_program = [&](const std::string& name) { return is_on_path(name, path); };
   const Work work = GF_TRY(classify(words, {look, is_program, programs == Programs::Elsewhere}));
-  const std::string line = shown_line(shell_quote(words));
+  const std::string line = shown_line(words);
   if (const auto* script = std::get_if<ScriptJob>(&work)) {
     std::string content = GF_TRY(os::read_file(script->path));
     if (trim(content).empty()) {
