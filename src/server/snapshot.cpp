@@ -34,49 +34,70 @@ class ProgramNumbers {
   std::map<std::string, std::size_t> numbers_;
 };
 
+// All there is of a state and of a job is named below: a new member does not compile until it is
+// said whether a snapshot has it, which lab/snapshot.cpp then reads.
+
 void show(api::SnapshotJob& shown, const Queued& queued) {
-  shown.requeues = queued.requeues;
-  shown.not_before = queued.not_before;
-  shown.requeue_why = public_part(queued.why);
-  shown.preemption_at = queued.preemption_at;
-  shown.victims = queued.victims;
+  const auto& [requeues, not_before, why, preemption_at, victims] = queued;
+  shown.requeues = requeues;
+  shown.not_before = not_before;
+  shown.requeue_why = public_part(why);
+  shown.preemption_at = preemption_at;
+  shown.victims = victims;
 }
-void show(api::SnapshotJob& shown, const Held& held) { shown.held_why = public_part(held.why); }
+void show(api::SnapshotJob& shown, const Held& held) {
+  const auto& [why] = held;
+  shown.held_why = public_part(why);
+}
 void show(api::SnapshotJob& shown, const Starting& starting) {
-  shown.requeues = starting.requeues;
-  shown.preemption_at = starting.preemption_at;
-  if (starting.stop) shown.stop = starting.stop->reason;
+  [[maybe_unused]] const auto& [attempt, stop, requeues, preemption_at] = starting;
+  shown.requeues = requeues;
+  shown.preemption_at = preemption_at;
+  if (stop) shown.stop = stop->reason;
 }
 void show(api::SnapshotJob& shown, const Running& running) {
-  shown.requeues = running.requeues;
-  shown.suspended = running.suspended.has_value();
-  shown.suspended_by_hand = !running.suspended_by.empty();
-  shown.suspended_for = running.stood;
-  if (running.stop) shown.stop = running.stop->reason;
+  [[maybe_unused]] const auto& [attempt, stop, suspended, stood, requeues, suspended_by] = running;
+  shown.requeues = requeues;
+  shown.suspended = suspended.has_value();
+  shown.suspended_by_hand = !suspended_by.empty();
+  shown.suspended_for = stood;
+  if (stop) shown.stop = stop->reason;
 }
 void show(api::SnapshotJob& shown, const Ended& ended) {
-  shown.ended = ended.at;
-  shown.ended_lived = ended.lived;
-  shown.reason = ended.outcome.reason;
-  shown.peak_gpu_memory = ended.outcome.peak_gpu_memory;
+  [[maybe_unused]] const auto& [status, outcome, at, attempt, lived] = ended;
+  shown.ended = at;
+  shown.ended_lived = lived;
+  shown.reason = outcome.reason;
+  shown.peak_gpu_memory = outcome.peak_gpu_memory;
 }
 
 api::SnapshotJob job_of(const Job& job, Now now) {
+  [[maybe_unused]] const auto& [id,
+                                spec,
+                                state,
+                                submitted,
+                                lived,
+                                payload_bytes,
+                                attempts,
+                                retries,
+                                preemptions,
+                                served,
+                                served_gpu_time] = job;
   api::SnapshotJob shown;
-  shown.id = job.id;
-  shown.spec = job.spec;
+  shown.id = id;
+  shown.spec = spec;
   hide_private(shown.spec);
   if (!is_pending(job)) shown.spec.dependencies.jobs.clear();  // history
   shown.status = status_of(job);
-  shown.submitted = job.submitted;
-  shown.attempts = job.attempts;
-  shown.preemptions = job.preemptions;
-  shown.served = job.served;
-  shown.served_gpu_time = job.served_gpu_time;
+  shown.submitted = submitted;
+  shown.attempts = attempts;
+  shown.preemptions = preemptions;
+  shown.served = served;
+  shown.served_gpu_time = served_gpu_time;
   shown.run_time = run_time_of(job, now.mono);
-  shown.lived = job.lived;
-  shown.retries = job.retries;
-  std::visit([&shown](const auto& state) { show(shown, state); }, job.state);
+  shown.lived = lived;
+  shown.retries = retries;
+  std::visit([&shown](const auto& known) { show(shown, known); }, state);
   if (const Attempt* attempt = attempt_of(job)) {
     shown.started = attempt->started;
     if (is_active(job)) {
