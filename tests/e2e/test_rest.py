@@ -134,42 +134,6 @@ def test_the_lines_of_the_guide(bare):
         network.wait()
 
 
-def lines_about_a_job(text):
-    """The bash and json blocks of that section: what is typed, and the answer to the first of it."""
-    section = re.search(r"(?ms)^## (?:A job|一个任务)\n(.*?)^## ", text)[1]
-    typed = "".join(re.findall(r"(?ms)^```bash\n(.*?)^```", section)).replace("\\\n", "")
-    return typed.splitlines(), json.loads(re.search(r"(?ms)^```json\n(.*?)^```", section)[1])
-
-
-def test_the_documents_say_the_same_of_a_job():
-    documents = Path(__file__).parents[2] / "docs"
-    english, chinese = (lines_about_a_job((documents / name).read_text()) for name in ("rest.md", "rest.zh-CN.md"))
-    assert english == chinese and "/api/v1/jobs " in english[0][0], english
-
-
-@pytest.mark.devices("sim:1xV100")
-def test_the_lines_about_a_job_do_what_is_said(served):
-    typed, answer = lines_about_a_job((Path(__file__).parents[2] / "docs/rest.md").read_text())
-    holder = ask(served, "POST", "/api/v1/gpu/allocate", {})[1]["allocation_id"]
-    while (last := served.submit("--hold", "true")) < 6:  # the one that is submitted there is job 7
-        assert last > holder
-
-    def type_in(line):  # over the socket, where root submits, too
-        assert line.startswith("curl "), line
-        return json.loads(served.ok("bash", "-c", f"curl -sS --fail --unix-socket '{served.socket}' {line[5:]}"))
-
-    submitted = type_in(typed.pop(0))
-    answer["items"][0]["name"] = submitted["items"][0]["name"]  # is made up
-    assert submitted == answer
-    for line in typed:
-        if line.endswith("/suspend"):
-            served.ok("gcancel", holder)
-            served.running(7)
-        type_in(line)
-    job = served.wait(7)[0]
-    assert (job["status"], job["spec"]["priority"]) == ("Cancelled", 5), job
-
-
 def test_an_allocation_is_given_and_given_back(served):
     status, given = ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 2, "gpu_type": "A100"})
     assert (status, given["success"]) == (200, True), given
@@ -286,6 +250,8 @@ def test_an_allocation_can_wait_in_the_queue(served):
     assert (waits.status, second["success"], second["state"]) == (202, False, "Queued"), second
     assert waits.headers["Location"] == f"/api/v1/gpu/allocations/{second['allocation_id']}"
     assert second["error_message"], second
+    status, never = ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 5, "wait": True})
+    assert (status, never["code"]) == (422, "infeasible"), never
     ask(served, "DELETE", f"/api/v1/gpu/allocations/{first['allocation_id']}")
     served.running(second["allocation_id"])
     status, now = ask(served, "GET", f"/api/v1/gpu/allocations/{second['allocation_id']}")
