@@ -14,6 +14,7 @@
 #include "api/group.h"
 #include "api/json.h"
 #include "api/machine_parts.h"
+#include "api/placement_view.h"
 #include "api/queue.h"
 #include "api/snapshot.h"
 #include "api/statistics.h"
@@ -106,6 +107,8 @@ std::optional<std::string> rewritten(const std::string& text) {
   if (is("Update")) return again(text, api::read_update_request);
   if (is("Machine")) return again(text, api::read_machine);
   if (is("Queue")) return again(text, api::read_queue);
+  if (is("Place")) return again(text, api::read_place_request);
+  if (is("Placement")) return again(text, api::read_placement);
   if (is("Defrag")) return again(text, api::read_defrag);
   if (is("Version")) return api::write(api::VersionView{"0.1.0"});
   if (is("Daemon")) return again(text, api::read_daemon);
@@ -152,7 +155,7 @@ TEST(Document, HasEveryExampleAsTheCodeWritesIt) {
     const std::string job = again("{\"id\":7," + member + "}", api::read_job);
     EXPECT_NE(job.find(member), std::string::npos) << job << "\n" << member;
   }
-  EXPECT_EQ(documents, 25) << "one of each kind";
+  EXPECT_EQ(documents, 27) << "one of each kind";
 }
 
 /// What is named like an event in a text: "job.ended" of "type=job.started,job.ended".
