@@ -90,6 +90,18 @@ def test_what_comes_and_ends_meanwhile_moves_none_to_another_page(bare):
         assert len(seen) == len(set(seen)), order
 
 
+def test_one_that_is_sorted_otherwise_meanwhile_is_where_it_then_stands(bare):
+    bare.up()
+    for priority in (30, 20, 10):
+        bare.submit("--hold", "--priority", priority, "true")
+    by_priority, by_id = pages(bare, "sort=-priority&limit=1"), pages(bare, "limit=1")
+    assert (next(by_priority), next(by_id)) == ([1], [1])
+    bare.ok("gjob", "update", "1", "--priority", "5")  # its place is still to come
+    bare.ok("gjob", "update", "3", "--priority", "25")
+    bare.ok("gjob", "update", "2", "--priority", "40")  # has gone by
+    assert (list(by_priority), list(by_id)) == ([[3], [1]], [[2], [3]])
+
+
 def test_a_place_in_another_order_is_refused(bare):
     bare.up()
     submit_some(bare)
