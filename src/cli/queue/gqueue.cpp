@@ -397,8 +397,7 @@ Result<int> print_long_screen(Context& context, const Listing& listing, const Jo
   return 0;
 }
 
-/// Few jobs are shown as they were at one moment; of many a screen begins before the last are
-/// known.
+/// Of few jobs all are known before they are shown; of many a screen begins before the last are.
 Result<int> print_screen(Context& context, const Listing& listing, const JobQuery& query) {
   const ListedJobs listed = GF_TRY(fetch_first_page(context.daemon(), query));
   if (!listed.page.next.empty()) return print_long_screen(context, listing, query);
