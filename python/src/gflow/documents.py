@@ -882,7 +882,7 @@ class JobSpec(TypedDict):
     allocation: NotRequired[bool]
     """it runs nothing, and holds its GPUs for a program outside (galloc)"""
     command: NotRequired[Bytes]
-    """the command in one line"""
+    """the command in one line; one is made of argv for an empty one"""
     work_dir: NotRequired[Bytes]
     """the directory it runs in, absolute"""
 
@@ -921,7 +921,7 @@ class JobSpecPart(TypedDict):
     allocation: NotRequired[bool]
     """it runs nothing, and holds its GPUs for a program outside (galloc)"""
     command: NotRequired[Bytes]
-    """the command in one line"""
+    """the command in one line; one is made of argv for an empty one"""
     work_dir: NotRequired[Bytes]
     """the directory it runs in, absolute"""
 
@@ -960,7 +960,7 @@ class JobSpecShown(TypedDict):
     allocation: bool
     """it runs nothing, and holds its GPUs for a program outside (galloc)"""
     command: Bytes
-    """the command in one line"""
+    """the command in one line; one is made of argv for an empty one"""
     work_dir: Bytes
     """the directory it runs in, absolute"""
 
