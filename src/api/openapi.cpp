@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "api/documents.h"
+#include "api/headers.h"
 #include "api/json.h"
 #include "api/schema_writer.h"
 #include "api/security.h"
@@ -108,13 +110,9 @@ Value segment_value(std::string_view pattern, const Operation& about) {
       .value();
 }
 
-Value parameter_of(std::string_view name) {
-  return Members().add("$ref", fmt::format("#/components/parameters/{}", name)).value();
-}
-
-/// What is read has a tag, unless it is sent in pieces.
-bool is_known_again(const RouteView& route) {
-  return route.method == "GET" && !route.about->takes_range && route.about->events.front().empty();
+/// Where it is told for all.
+Value component_of(std::string_view kind, std::string_view name) {
+  return Members().add("$ref", fmt::format("#/components/{}/{}", kind, name)).value();
 }
 
 Value parameters_of(const RouteView& route) {
@@ -126,11 +124,10 @@ Value parameters_of(const RouteView& route) {
   for (const QueryParameter& parameter : route.query) {
     parameters.push_back(parameter_value(parameter));
   }
-  for (const HeaderParameter& header : header_parameters()) {
-    if (about.*header.is_read) parameters.push_back(parameter_of(header.component));
+  for (const RequestHeader& header : kRequestHeaders) {
+    if (header.component.empty() || !is_read_by(header, route)) continue;
+    parameters.push_back(component_of("parameters", header.component));
   }
-  if (is_known_again(route)) parameters.push_back(parameter_of("IfNoneMatch"));
-  parameters.push_back(parameter_of("AcceptLanguage"));
   return {std::move(parameters)};
 }
 
@@ -177,27 +174,43 @@ std::string expression_of(std::string_view pattern) {
       "^{}{}{}$", parts.before, parts.name == "id" ? "[0-9]+" : "[^/]+", parts.after);
 }
 
-Value headers_of(std::string_view location) {
-  const Value schema = Members()
-                           .add("type", "string")
-                           .add("format", "uri-reference")
-                           .add("pattern", expression_of(location))
-                           .value();
-  const Value header = Members()
-                           .add("description", tr_format("where it is shown: {}", location))
-                           .add("required", json(true))
-                           .add("schema", schema)
-                           .value();
-  return Members().add("Location", header).value();
+Value header_value(const std::string& help, bool is_certain, Value schema) {
+  return Members()
+      .add("description", help)
+      .add("required", json(is_certain))
+      .add("schema", std::move(schema))
+      .value();
+}
+
+/// Each leads to a route of its own.
+Value location_value(const AnswerHeader& header, const RouteView& route, int status) {
+  const std::string_view location = location_of(route, status);
+  return header_value(tr_format("where it is shown: {}", location),
+                      is_certain(header, route, status),
+                      Members()
+                          .add("type", "string")
+                          .add("format", "uri-reference")
+                          .add("pattern", expression_of(location))
+                          .value());
+}
+
+Value headers_of(const RouteView& route, int status) {
+  Members headers;
+  for (const AnswerHeader& header : kAnswerHeaders) {
+    if (!comes_with(header, route, status)) continue;
+    headers.add(header.name,
+                header.component.empty() ? location_value(header, route, status)
+                                         : component_of("headers", header.component));
+  }
+  return headers.value();
 }
 
 /// Whatever may come with a status.
-Value answer_value(const Operation& about, int status) {
+Value answer_value(const RouteView& route, int status) {
+  const Operation& about = *route.about;
   Members media;
-  std::string_view location;
   for (const Answered& answer : about.answers) {
     if (answer.status != status) continue;
-    if (!answer.location.empty()) location = answer.location;
     if (!answer.media.empty()) {
       media.add(answer.media, Members().add("schema", schema_of(about, answer.media)).value());
     } else if (!answer.document.empty()) {
@@ -206,7 +219,7 @@ Value answer_value(const Operation& about, int status) {
   }
   Members value;
   value.add("description", status_title(status));
-  if (!location.empty()) value.add("headers", headers_of(location));
+  value.add("headers", headers_of(route, status));
   if (!media.empty()) value.add("content", media.value());
   return value.value();
 }
@@ -233,16 +246,13 @@ Value responses_of(const RouteView& route) {
   for (const Answered& answer : route.about->answers) {
     if (answer.status == told) continue;
     told = answer.status;
-    if (told != 0) responses.add(std::to_string(told), answer_value(*route.about, told));
+    if (told != 0) responses.add(std::to_string(told), answer_value(route, told));
   }
-  if (is_known_again(route)) {
-    responses.add("304", Members().add("description", status_title(304)).value());
-  }
+  if (is_known_again(route)) responses.add("304", answer_value(route, 304));
   for (const int status : errors_of(route)) {
     const bool is_answer = std::ranges::count(route.about->answers, status, &Answered::status) != 0;
     if (is_answer) continue;
-    responses.add(std::to_string(status),
-                  Members().add("$ref", "#/components/responses/" + problem_name(status)).value());
+    responses.add(std::to_string(status), component_of("responses", problem_name(status)));
   }
   return responses.value();
 }
@@ -285,48 +295,57 @@ Value paths_of(std::span<const RouteView> routes) {
 }
 
 Value problems_of(std::span<const RouteView> routes) {
-  std::set<int> statuses;
-  for (const RouteView& route : routes) statuses.merge(errors_of(route));
+  std::map<int, const RouteView*> statuses;  // and a route that may answer each
+  for (const RouteView& route : routes) {
+    for (const int status : errors_of(route)) statuses.emplace(status, &route);
+  }
   Members responses;
-  for (const int status : statuses) {
+  for (const auto& [status, route] : statuses) {
     responses.add(
         problem_name(status),
         Members()
             .add("description", status_title(status))
+            .add("headers", headers_of(*route, status))
             .add("content", content_of("application/problem+json", Schemas::to("Problem"), ""))
             .value());
   }
   return responses.value();
 }
 
-Value header_parameter(std::string_view name, const std::string& help, Value schema) {
-  return Members()
-      .add("name", name)
-      .add("in", "header")
-      .add("required", json(false))
-      .add("description", help)
-      .add("schema", std::move(schema))
-      .value();
-}
-
 Value shared_parameters() {
-  const Value text = Members().add("type", "string").value();
   Members parameters;
-  for (const HeaderParameter& header : header_parameters()) {
+  for (const RequestHeader& header : kRequestHeaders) {
+    if (header.component.empty()) continue;
     Members schema;
     schema.add("type", "string");
     if (!header.may_be_empty) schema.add("minLength", json(1));
     if (header.longest > 0) schema.add("maxLength", json(header.longest));
     parameters.add(header.component,
-                   header_parameter(header.name, tr(header.help), schema.value()));
+                   Members()
+                       .add("name", header.name)
+                       .add("in", "header")
+                       .add("required", json(false))
+                       .add("description", tr(header.help))
+                       .add("schema", schema.value())
+                       .value());
   }
-  return parameters
-      .add("IfNoneMatch",
-           header_parameter(
-               "If-None-Match", tr("ETag of what you have: 304 if it is the same"), text))
-      .add("AcceptLanguage",
-           header_parameter("Accept-Language", tr("of the sentences in the answer: zh_CN"), text))
-      .value();
+  return parameters.value();
+}
+
+Value shared_headers() {
+  Members headers;
+  for (const AnswerHeader& header : kAnswerHeaders) {
+    if (header.component.empty()) continue;
+    Members schema;
+    if (header.is_number) {
+      schema.add("type", "integer").add("minimum", json(std::int64_t{0}));
+    } else {
+      schema.add("type", "string");
+    }
+    if (!header.pattern.empty()) schema.add("pattern", header.pattern);
+    headers.add(header.component, header_value(tr(header.help), header.is_certain, schema.value()));
+  }
+  return headers.value();
 }
 
 Value components_of(std::span<const RouteView> routes) {
@@ -336,6 +355,7 @@ Value components_of(std::span<const RouteView> routes) {
   for (const auto& [name, schema] : schemas.all()) named.add(name, schema);
   return Members()
       .add("parameters", shared_parameters())
+      .add("headers", shared_headers())
       .add("responses", problems_of(routes))
       .add("securitySchemes", security_schemes())
       .add("schemas", named.value())

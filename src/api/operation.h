@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +10,8 @@
 #include "api/query_table.h"
 
 /// What a route takes and answers, told once: the OpenAPI document and the page at /docs are made
-/// from it, and from what its handler reads of a query (api/query_table.h). Sentences are marked by
-/// tr_later() and shown in the reader's language.
+/// from it, from what its handler reads of a query (api/query_table.h), and from the headers there
+/// are (api/headers.h). Sentences are marked by tr_later() and shown in the reader's language.
 namespace gflow::api {
 
 /// The pattern of a route in its parts: "/api/v1/jobs/", "id", "/log".
@@ -63,6 +62,9 @@ struct Operation {
   bool takes_match = false;    ///< header If-Match
   bool takes_range = false;    ///< header Range: the answer is sent in pieces, and has no tag
   bool takes_place = false;    ///< header Last-Event-ID
+  bool gives_tag = false;      ///< header ETag with what it changed; what is read has one anyway
+  bool is_in_pages = false;    ///< header Link to the next page
+  bool is_of_page = false;     ///< a page for people, or what that loads: browsers are told how to
   bool is_of_socket = false;   ///< over gflowd's socket only: no credential lets in
   /// Equal questions may get one answer: it is a whole document, and comes without waiting for
   /// news.
@@ -82,17 +84,6 @@ struct RouteView {
   const Operation* about = nullptr;
   std::vector<QueryParameter> query{};  ///< what its handler reads
 };
-
-/// A header that some routes read.
-struct HeaderParameter {
-  std::string_view name;       ///< "If-Match"
-  std::string_view component;  ///< what the OpenAPI document calls it: "IfMatch"
-  std::string_view help;
-  bool Operation::* is_read;  ///< by whom
-  bool may_be_empty = true;   ///< else it is refused where it says nothing
-  std::int64_t longest = 0;   ///< characters; 0: no bound but that of all headers
-};
-[[nodiscard]] const std::array<HeaderParameter, 4>& header_parameters();
 
 /// The parts of the interface, in the order they are shown.
 struct Tag {

@@ -53,6 +53,7 @@ constexpr api::Operation kShowDocs = {
     .id = "show_docs",
     .tag = "daemon",
     .summary = tr_later("This description, for people"),
+    .is_of_page = true,
     .answers = {{{200, "", "text/html"}}},
 };
 
@@ -60,6 +61,7 @@ constexpr api::Operation kShowDocsStyle = {
     .id = "show_docs_style",
     .tag = "daemon",
     .summary = tr_later("How that page looks"),
+    .is_of_page = true,
     .answers = {{{200, "", "text/css"}}},
 };
 
@@ -67,6 +69,7 @@ constexpr api::Operation kShowDocsScript = {
     .id = "show_docs_script",
     .tag = "daemon",
     .summary = tr_later("What that page does"),
+    .is_of_page = true,
     .answers = {{{200, "", "text/javascript"}}},
 };
 

@@ -21,6 +21,7 @@ constexpr api::Operation kListJobs = {
     .description = tr_later(
         "There are more as long as next is not null: ask again with after= it. A page may hold "
         "fewer jobs than limit. Jobs that come and end meanwhile move none to another page."),
+    .is_in_pages = true,
     .is_shared = true,
     .answers = {{{200, "JobPage"}}},
 };
@@ -142,6 +143,7 @@ constexpr api::Operation kUpdateJob = {
     .body = "JobUpdate",
     .example = R"({"time_limit_seconds": 7200})",
     .takes_match = true,
+    .gives_tag = true,
     .answers = {{{200, "Job"}, {204}}},
     .errors = {404, 409, 412, 422},
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/document_view.h"
+#include "api/headers.h"
 #include "api/json.h"
 #include "api/security.h"
 #include "base/html.h"
@@ -97,10 +98,10 @@ void add_parameters(std::string& out, const api::RouteView& route) {
   for (const api::QueryParameter& parameter : route.query) {
     add_row(rows, parameter.name, html_text(type_text(parameter)), tr(parameter.help));
   }
-  for (const api::HeaderParameter& header : api::header_parameters()) {
-    if (about.*header.is_read) {
-      add_row(rows, header.name, html_text(tr("header")), tr(header.help));
-    }
+  for (const api::RequestHeader& header : api::kRequestHeaders) {
+    // What all read is told once for all.
+    if (header.component.empty() || header.is_read == nullptr || !header.is_read(route)) continue;
+    add_row(rows, header.name, html_text(tr("header")), tr(header.help));
   }
   if (!rows.empty()) out += "<table>\n" + rows + "</table>\n";
 }
@@ -132,15 +133,26 @@ std::string curl_line(const api::RouteView& route) {
   return line;
 }
 
-void add_answers(std::string& out, const api::Operation& about) {
+/// " (ETag, Link)": those that not all answers have.
+std::string headers_text(const api::RouteView& route, int status) {
+  std::vector<std::string> links;
+  for (const api::AnswerHeader& header : api::kAnswerHeaders) {
+    if (header.comes == nullptr || !header.comes(route, status)) continue;
+    links.push_back(fmt::format("<a href=\"#header-{0}\">{0}</a>", header.name));
+  }
+  return links.empty() ? "" : fmt::format(" ({})", join(links, ", "));
+}
+
+void add_answers(std::string& out, const api::RouteView& route) {
   std::string answers;
-  for (const api::Answered& answer : about.answers) {
+  for (const api::Answered& answer : route.about->answers) {
     if (answer.status == 0) continue;
     answers +=
-        fmt::format("{}<code>{}</code> {}",
+        fmt::format("{}<code>{}</code> {}{}",
                     answers.empty() ? "" : ", ",
                     answer.status,
-                    answer.document.empty() ? html_text(answer.media) : link_to(answer.document));
+                    answer.document.empty() ? html_text(answer.media) : link_to(answer.document),
+                    headers_text(route, answer.status));
   }
   fmt::format_to(std::back_inserter(out), "<p>{}: {}</p>\n", html_text(tr("Answer")), answers);
 }
@@ -182,7 +194,7 @@ void add_operation(std::string& out, const api::RouteView& route) {
     fmt::format_to(
         std::back_inserter(out), "<p>{}: {}</p>\n", html_text(tr("Body")), link_to(about.body));
   }
-  add_answers(out, about);
+  add_answers(out, route);
   out += "<pre>" + html_text(curl_line(route)) + "</pre>\n</details>\n";
 }
 
@@ -199,6 +211,20 @@ void add_documents(std::string& out) {
     }
     out += "</table>\n</details>\n";
   }
+}
+
+void add_headers(std::string& out) {
+  out += "<h2 id=\"headers\">" + html_text(tr("Headers")) + "</h2>\n<table>\n";
+  for (const api::RequestHeader& header : api::kRequestHeaders) {
+    if (header.help.empty()) continue;
+    add_row(out, header.name, html_text(tr("of requests")), tr(header.help));
+  }
+  for (const api::AnswerHeader& header : api::kAnswerHeaders) {
+    const std::string of =
+        fmt::format("<span id=\"header-{}\">{}</span>", header.name, html_text(tr("of answers")));
+    add_row(out, header.name, of, tr(header.help));
+  }
+  out += "</table>\n";
 }
 
 void add_problems(std::string& out) {
@@ -225,13 +251,14 @@ void add_head(std::string& out, std::string_view version) {
       "<script src=\"/docs/script.js\" defer></script>\n</head>\n<body>\n<main>\n"
       "<h1>gflow API <small>{}</small></h1>\n<p>{}</p>\n"
       "<p><a href=\"/api/v1/openapi.json\">openapi.json</a> · <a href=\"#documents\">{}</a> · "
-      "<a href=\"#problems\">{}</a></p>\n"
+      "<a href=\"#headers\">{}</a> · <a href=\"#problems\">{}</a></p>\n"
       "<p id=\"narrow\" hidden><label>{} <input type=\"search\" "
       "autocomplete=\"off\"></label></p>\n",
       html_text(tr("en")),
       html_text(version),
       html_text(tr("GPUs of this machine, and the jobs that run on them")),
       html_text(tr("Documents")),
+      html_text(tr("Headers")),
       html_text(tr("Problems")),
       html_text(tr("Find")));
 }
@@ -253,6 +280,7 @@ std::string docs_page(std::span<const api::RouteView> routes, std::string_view v
     out += "</section>\n";
   }
   add_documents(out);
+  add_headers(out);
   add_problems(out);
   out += "</main>\n</body>\n</html>\n";
   return out;

@@ -6,11 +6,15 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "api/headers.h"
 #include "api/json.h"
+#include "server/conventions.h"
 #include "server/fake_service.h"
 #include "server/routes.h"
 
@@ -21,6 +25,30 @@ inline const Principal kBob{.name = "bob", .uid = 1001, .projects = {}};
 inline const Principal kOperator{
     .name = "ops", .uid = 1002, .role = Role::Operator, .projects = {}};
 inline const Principal kRoot{.name = "root", .uid = 0, .role = Role::Administrator, .projects = {}};
+
+/// That api/headers.h tells of what an answer has, and that it has what is told to be there always.
+inline void expect_told(const Request& request, Reply reply) {
+  const Route* route = find_route(request.method, request.path);
+  if (route == nullptr) {
+    for (const auto& [name, value] : reply.headers) EXPECT_EQ(name, "Allow") << request.path;
+    return;
+  }
+  const api::RouteView view{
+      .method = route->method, .pattern = route->pattern, .about = &route->about};
+  const Reply sent = finished({.method = request.method, .request_id = "r"}, std::move(reply));
+  std::set<std::string_view> names;
+  for (const auto& [name, value] : sent.headers) names.insert(name);
+  for (const std::string_view own : {"Cache-Control", "Vary"}) names.erase(own);  // HTTP's
+  for (const api::AnswerHeader& header : api::kAnswerHeaders) {
+    const bool is_there = names.erase(header.name) > 0;
+    const bool may = api::comes_with(header, view, sent.status);
+    EXPECT_TRUE(is_there ? may : !api::is_certain(header, view, sent.status))
+        << header.name << (is_there ? " came" : " is missing") << " with " << sent.status << " of "
+        << request.method << " " << request.path;
+  }
+  EXPECT_TRUE(names.empty()) << *names.begin() << " is not told of, with " << sent.status << " of "
+                             << request.method << " " << request.path;
+}
 
 /// A daemon without connections: asks and returns what would be sent.
 struct FakeDesk {
@@ -35,6 +63,7 @@ struct FakeDesk {
   }
   std::optional<Reply> ask(const Principal& caller, Request request) {
     auto reply = std::make_shared<std::optional<Reply>>();
+    const Request asked = request;
     dispatch({service,
               caller,
               std::move(request),
@@ -42,6 +71,7 @@ struct FakeDesk {
               {},
               fair_work});
     run_later();
+    if (*reply) expect_told(asked, **reply);
     return *reply;
   }
   Reply ask(const Principal& caller,

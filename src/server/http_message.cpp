@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http_message.h"
 
-#include <array>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <string>
-#include <string_view>
 #include <utility>
 
+#include "api/headers.h"
 #include "base/translate.h"
 #include "server/request_id.h"
 
@@ -18,47 +17,48 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::array kLists{http::field::accept,
-                            http::field::accept_encoding,
-                            http::field::accept_language,
-                            http::field::content_encoding,
-                            http::field::if_match,
-                            http::field::if_none_match};
-// Host and Authorization have answers of their own.
-constexpr std::array<std::string_view, 8> kThereOnce{"Content-Type",
-                                                     "Idempotency-Key",
-                                                     "If-Range",
-                                                     "Last-Event-ID",
-                                                     "Origin",
-                                                     "Range",
-                                                     "Sec-Fetch-Site",
-                                                     "X-Request-Id"};
-constexpr std::array<std::string_view, 2> kNeverEmpty{"Idempotency-Key", "If-Match"};
+using Lines = api::RequestHeader::Lines;
+
+/// What it says; "" where it is not there.
+std::string text_of(const HttpHeader& header, api::RequestHeaderName name) {
+  return std::string(header[name.text()]);
+}
+
+std::optional<std::string> text_if_there(const HttpHeader& header, api::RequestHeaderName name) {
+  const auto line = header.find(name.text());
+  if (line == header.end()) return std::nullopt;
+  return std::string(line->value());
+}
+
+std::size_t lines_of(const HttpHeader& header, api::RequestHeaderName name) {
+  return header.count(name.text());
+}
 
 }  // namespace
 
 void join_lists(HttpHeader& header) {
-  for (const http::field name : kLists) {
-    if (header.count(name) < 2) continue;
+  for (const api::RequestHeader& one : api::kRequestHeaders) {
+    if (one.lines != Lines::List || header.count(one.name) < 2) continue;
     std::string all;
-    const auto [begin, end] = header.equal_range(name);
+    const auto [begin, end] = header.equal_range(one.name);
     for (auto line = begin; line != end; ++line) {
       all += (all.empty() ? "" : ", ") + std::string(line->value());
     }
-    header.set(name, all);
+    header.set(one.name, all);
   }
 }
 
 Result<void> check_headers(const HttpHeader& header) {
-  for (const std::string_view name : kThereOnce) {
-    if (header.count(name) < 2) continue;
-    return fail(Code::Usage, tr_format("the header '{}' is given twice", name));
+  for (const api::RequestHeader& one : api::kRequestHeaders) {
+    if (one.lines != Lines::Once || header.count(one.name) < 2) continue;
+    return fail(Code::Usage, tr_format("the header '{}' is given twice", one.name));
   }
-  for (const std::string_view name : kNeverEmpty) {
-    const auto line = header.find(name);
+  for (const api::RequestHeader& one : api::kRequestHeaders) {
+    if (one.may_be_empty) continue;
+    const auto line = header.find(one.name);
     if (line == header.end() || !line->value().empty()) continue;
     return fail(Code::Usage,
-                tr_format("the header '{}' is empty: leave it out, or fill it in", name));
+                tr_format("the header '{}' is empty: leave it out, or fill it in", one.name));
   }
   return {};
 }
@@ -89,49 +89,45 @@ std::optional<Reply> reply_to(const error_code& error) {
 Request request_of(HttpRequest&& message) {
   Request request;
   request.method = std::string(message.method_string());
-  if (const auto origin = message.find(http::field::origin); origin != message.end()) {
-    request.origin = std::string(origin->value());
-  }
-  request.idempotency_key = std::string(message["Idempotency-Key"]);
+  request.origin = text_if_there(message, "Origin");
+  request.idempotency_key = text_of(message, "Idempotency-Key");
   // Of what it was read from before nothing is known here: then all of it is to be sent. Of a
   // method other than GET a range is none (RFC 9110, 14.2).
   const bool is_get = message.method() == http::verb::get;
-  if (is_get && message["If-Range"].empty())
-    request.range = std::string(message[http::field::range]);
-  request.last_event_id = std::string(message["Last-Event-ID"]);
-  request.language = std::string(message[http::field::accept_language]);
+  if (is_get && text_of(message, "If-Range").empty()) request.range = text_of(message, "Range");
+  request.last_event_id = text_of(message, "Last-Event-ID");
+  request.language = text_of(message, "Accept-Language");
   request.authorization = authorization_of(message);
-  request.accept = std::string(message[http::field::accept]);
-  request.content_type = std::string(message[http::field::content_type]);
-  request.content_encoding = std::string(message[http::field::content_encoding]);
-  request.if_match = std::string(message[http::field::if_match]);
+  request.accept = text_of(message, "Accept");
+  request.content_type = text_of(message, "Content-Type");
+  request.content_encoding = text_of(message, "Content-Encoding");
+  request.if_match = text_of(message, "If-Match");
   request.body = std::move(message.body());
   return request;
 }
 
 std::optional<std::string> authorization_of(const HttpRequest& message) {
-  const std::size_t count = message.count(http::field::authorization);
-  if (count == 0) return std::nullopt;
-  return count == 1 ? std::string(message[http::field::authorization]) : "";
+  if (lines_of(message, "Authorization") > 1) return "";
+  return text_if_there(message, "Authorization");
 }
 
 Terms terms_of(const HttpRequest& message) {
   // Of two of them neither is the one by which it is known elsewhere.
-  const bool has_id = message.count("X-Request-Id") == 1;
+  const bool has_id = lines_of(message, "X-Request-Id") == 1;
   const std::string_view target = message.target();
   return {.method = std::string(message.method_string()),
           .path = std::string(target.substr(0, target.find('?'))),
-          .request_id = request_id_of(has_id ? message["X-Request-Id"] : ""),
-          .accept_encoding = std::string(message[http::field::accept_encoding]),
-          .if_none_match = std::string(message[http::field::if_none_match])};
+          .request_id = request_id_of(has_id ? text_of(message, "X-Request-Id") : ""),
+          .accept_encoding = text_of(message, "Accept-Encoding"),
+          .if_none_match = text_of(message, "If-None-Match")};
 }
 
 WebHeaders web_headers_of(const HttpRequest& message, std::shared_ptr<const WebRules> rules) {
   // Of two of them somebody on the way may have taken the other one.
-  const bool is_one = message.count(http::field::host) == 1;
-  return {is_one ? std::string(message[http::field::host]) : "",
-          std::string(message["Sec-Fetch-Site"]),
-          std::string(message[http::field::content_type]),
+  const bool is_one = lines_of(message, "Host") == 1;
+  return {is_one ? text_of(message, "Host") : "",
+          text_of(message, "Sec-Fetch-Site"),
+          text_of(message, "Content-Type"),
           std::move(rules)};
 }
 

@@ -8,6 +8,7 @@
 #include <concepts>
 #include <optional>
 
+#include "api/headers.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "server/about.h"
@@ -189,7 +190,7 @@ std::optional<std::string_view> match(std::string_view pattern, std::string_view
 }
 
 Result<void> check_key(const Route& route, const Request& request) {
-  constexpr std::size_t kMaxKeyBytes = 200;
+  constexpr std::size_t kMaxKeyBytes = api::kMostKeyBytes;
   const std::string& key = request.idempotency_key;
   if (!route.about.takes_key || (key.size() <= kMaxKeyBytes && is_utf8(key))) return {};
   return fail(Code::Usage,

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "api/operation.h"
+#include "api/headers.h"
 #include "base/listen_address.h"
 #include "base/text.h"
 #include "base/translate.h"
@@ -49,12 +49,20 @@ std::vector<std::string> methods_of_pages() {
   return methods;
 }
 
-/// What any route reads, and what some do.
+/// What they may send.
 std::vector<std::string> headers_of_pages() {
-  std::vector<std::string> headers = {
-      "Accept-Language", "Authorization", "Content-Type", "If-None-Match", "X-Request-Id"};
-  for (const api::HeaderParameter& header : api::header_parameters()) {
-    headers.emplace_back(header.name);
+  std::vector<std::string> headers;
+  for (const api::RequestHeader& header : api::kRequestHeaders) {
+    if (header.is_of_pages) headers.emplace_back(header.name);
+  }
+  return headers;
+}
+
+/// What they may read.
+std::vector<std::string> headers_for_pages() {
+  std::vector<std::string> headers;
+  for (const api::AnswerHeader& header : api::kAnswerHeaders) {
+    if (header.is_for_pages) headers.emplace_back(header.name);
   }
   return headers;
 }
@@ -80,8 +88,7 @@ std::optional<Reply> answer_preflight(const Request& request) {
 void allow_page(const std::string& page, Reply& reply) {
   if (page.empty()) return;
   reply.headers.emplace_back("Access-Control-Allow-Origin", page);
-  reply.headers.emplace_back("Access-Control-Expose-Headers",
-                             "Content-Range, ETag, Link, Location, Retry-After, X-Request-Id");
+  reply.headers.emplace_back("Access-Control-Expose-Headers", join(headers_for_pages(), ", "));
   reply.headers.emplace_back("Vary", "Origin");
 }
 

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The OpenAPI document gflowd serves: it is one, its examples do what they say, answers are as it says."""
 
+import http.client
 import json
 import re
 import urllib.parse
+from pathlib import Path
 
 import jsonschema
 import pytest
-from http_client import ask
-from machine import Machine
+from described import headers_of, operation_at, resolved, untold
+from http_client import Answer, ask
+from machine import PATIENCE, Machine
+
+
+API = Path(__file__).parents[2] / "docs/format/api.md"
 
 
 @pytest.fixture
@@ -32,23 +38,19 @@ def validator(description, schema):
     return jsonschema.Draft202012Validator({**schema, "components": description["components"]})
 
 
-def resolved(description, value):
-    while "$ref" in value:
-        part = description
-        for name in value["$ref"].removeprefix("#/").split("/"):
-            part = part[name]
-        value = part
-    return value
-
-
-def check_answer(description, operation, answer):
+def check_answer(description, method, target, answer):
     """Whether an answer is one of those described."""
+    operation = operation_at(description, method, target)
     told = operation["responses"].get(str(answer.status))
     assert told, (operation["operationId"], answer)
-    headers = resolved(description, told).get("headers", {})
+    headers = headers_of(description, operation, answer.status)
     assert ("Location" in headers) == ("Location" in answer.headers), (operation["operationId"], answer)
+    assert not untold(description, method, target, answer.status, answer.headers), (operation["operationId"], answer)
     for name, header in headers.items():
-        validator(description, header["schema"]).validate(answer.headers[name])
+        assert name in answer.headers or not header["required"], (operation["operationId"], name, answer)
+        for said in answer.headers.get_all(name, []):
+            is_number = header["schema"]["type"] == "integer"
+            validator(description, header["schema"]).validate(int(said) if is_number else said)
     content = resolved(description, told).get("content", {})
     if not content:
         assert answer.body == b"", answer
@@ -149,13 +151,17 @@ def test_it_says_where_what_was_made_is_shown(served):
     """Of each answer that has Location, the route it leads to, which there is."""
     description = ask(served, "GET", "/api/v1/openapi.json").document
     told = {(operation["operationId"], status): answer["headers"]["Location"]
-            for _, _, operation in operations(description) for status, answer in operation["responses"].items() if "headers" in answer}
+            for _, _, operation in operations(description) for status, answer in operation["responses"].items()
+            if "Location" in answer.get("headers", {})}
     job, allocation = "^/api/v1/jobs/[0-9]+$", "^/api/v1/gpu/allocations/[0-9]+$"
     assert {key: header["schema"]["pattern"] for key, header in told.items()} == {
         ("submit_jobs", "201"): job,
         **{(name, "202"): allocation for name in ("allocate_gpus", "set_up_pytorch", "set_up_tensorflow",
                                                   "clean_up_gpus", "release_gpu_allocation")}}
-    assert all(header["required"] and header["schema"]["format"] == "uri-reference" for header in told.values())
+    # What is repeated under a key has none once what was made is forgotten.
+    keyed = {"submit_jobs", "allocate_gpus", "set_up_pytorch", "set_up_tensorflow"}
+    assert {name for (name, _), header in told.items() if not header["required"]} == keyed
+    assert all(header["schema"]["format"] == "uri-reference" for header in told.values())
     shown = [re.sub("{id}", "[0-9]+", path) for method, path, _ in operations(description) if method == "GET"]
     assert {header["schema"]["pattern"] for header in told.values()} <= {f"^{path}$" for path in shown}
 
@@ -196,9 +202,76 @@ def test_its_examples_do_what_they_say(served):
             content = operation["requestBody"]["content"]["application/json"]
             validator(description, content["schema"]).validate(content["example"])
             body = json.dumps(content["example"])
-        answer = ask(served, method, target_of(path, operation, **segments), body)
+        target = target_of(path, operation, **segments)
+        answer = ask(served, method, target, body)
         assert 200 <= answer.status < 300, (name, answer)
-        check_answer(description, operation, answer)
+        check_answer(description, method, target, answer)
+
+
+def over_tcp(machine, method, target, **headers):
+    """Over loopback."""
+    at = urllib.parse.urlsplit(machine.get("/api/v1/daemon")["api_url"])
+    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=PATIENCE)
+    connection.request(method, target, None, headers)
+    answer = Answer(connection.getresponse())
+    connection.close()
+    return answer
+
+
+@pytest.fixture
+def on_loopback():
+    made = Machine("sim:2xV100")
+    made.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"
+    try:
+        made.up()
+        yield made
+    finally:
+        made.close()
+
+
+def answers_with_headers(machine):
+    """Requests, and answers to them that have all the headers that any has."""
+    def asked(status, method, target, body=None, **headers):
+        answer = ask(machine, method, target, body, **headers)
+        assert answer.status == status, answer
+        return method, target, answer
+
+    machine.wait(machine.submit("--wrap", "echo written"))
+    machine.submit("--hold", "--wrap", "true")
+    yield asked(200, "GET", "/api/v1/jobs?limit=1")
+    spec = {"spec": {"work_dir": "/", "hold": True}, "payload": {"argv": ["true"]}}
+    yield asked(201, "POST", "/api/v1/jobs", json.dumps({"items": [spec]}))
+    job = asked(200, "GET", "/api/v1/jobs/2")
+    yield job
+    yield asked(304, "GET", "/api/v1/jobs/2", If_None_Match=job[2].headers["ETag"])
+    yield asked(200, "PATCH", "/api/v1/jobs/2", '{"priority": 3}')
+    yield asked(206, "GET", "/api/v1/jobs/1/log", Range="bytes=0-3")
+    yield asked(416, "GET", "/api/v1/jobs/1/log", Range="bytes=1000-")
+    yield asked(200, "GET", "/api/v1/events?follow=false")
+    yield asked(200, "GET", "/docs")
+    for status in [401] * 10 + [429]:  # by then too often
+        told = over_tcp(machine, "GET", "/api/v1/queue", Authorization="Bearer gflow_nobodys")
+        assert told.status == status, told
+        yield "GET", "/api/v1/queue", told
+
+
+def test_every_header_it_tells_of_comes(on_loopback):
+    description = on_loopback.get("/api/v1/openapi.json")
+    seen = set()
+    for method, target, answer in answers_with_headers(on_loopback):
+        check_answer(description, method, target, answer)
+        seen |= set(answer.headers)
+    told = {name for _, _, operation in operations(description) for status in operation["responses"]
+            for name in headers_of(description, operation, status)}
+    assert told <= seen, told - seen
+    # One beside those is told for each.
+    assert len(description["components"]["headers"]) == len(told - {"Location"})
+    page = ask(on_loopback, "GET", "/docs").body.decode()
+    for name in told | {"Allow"}:
+        assert f'id="header-{name}"' in page, name
+    table = API.read_text().partition("\n| header of answers |")[2].partition("\n\n")[0]
+    rows = [row.split("|")[1] for row in table.splitlines()[2:]]
+    assert sorted(re.findall("`([^`]+)`", " ".join(rows))) == sorted(told | {"Allow"})
 
 
 @pytest.mark.parametrize(("target", "near"), [
