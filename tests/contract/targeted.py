@@ -14,6 +14,7 @@ import urllib.parse
 
 import bounded  # noqa: F401: its hooks, too
 import schemathesis
+import told_headers  # noqa: F401: its check, too
 from schemathesis.generation import GenerationMode
 from targets import KINDS, STATUS, Maker
 

@@ -3,6 +3,7 @@
 
 import socket
 
+from described import check_told
 from machine import PATIENCE
 
 
@@ -26,6 +27,7 @@ class Answer:
         self.status = int(first.split()[1])
         self.headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in rest if line)}
         self.left = int(self.headers["content-length"]) if "content-length" in self.headers else None
+        check_told("GET", target, self.status, self.headers)
         self.is_chunked = self.headers.get("transfer-encoding") == "chunked"
 
     def _more(self):

@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 
+from described import check_told
 from machine import PATIENCE
 
 
@@ -46,4 +47,5 @@ def ask(machine, method, target, body=None, **headers):
     connection.request(method, target, body, named)
     answer = Answer(connection.getresponse())
     connection.close()
+    check_told(method, target, answer.status, answer.headers)
     return answer

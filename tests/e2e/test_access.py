@@ -12,6 +12,7 @@ import urllib.request
 import http_client
 import pytest
 import rights
+from described import check_told
 from machine import PATIENCE, Gate, Machine
 from rights import least_scope, path_of
 
@@ -49,10 +50,12 @@ def ask(machine, method, path, body=None, token=None, **headers):
     if token is not None:
         request.add_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            return answer.status, answer.read(), answer.headers
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answered:
+            answer = answered.status, answered.read(), answered.headers
     except urllib.error.HTTPError as refused:
-        return refused.code, refused.read(), refused.headers
+        answer = refused.code, refused.read(), refused.headers
+    check_told(method, path, answer[0], answer[2])
+    return answer
 
 
 def log(machine):
