@@ -191,11 +191,12 @@ struct Description<JobSpec> {
       field<&JobSpec::allocation>(
           {.name = "allocation",
            .help = "it runs nothing, and holds its GPUs for a program outside (galloc)"}),
-      field<&JobSpec::command>({.name = "command",
-                                .help = "the command in one line; one is made of argv for an empty one",
-                                .max_bytes = kMaxCommand,
-                                .stored = Stored::Always,
-                                .sight = Sight::Owner}),
+      field<&JobSpec::command>(
+          {.name = "command",
+           .help = "the command in one line; one is made of argv for an empty one",
+           .max_bytes = kMaxCommand,
+           .stored = Stored::Always,
+           .sight = Sight::Owner}),
       field<&JobSpec::work_dir>({.name = "work_dir",
                                  .help = "the directory it runs in, absolute",
                                  .max_bytes = kMaxPath,
