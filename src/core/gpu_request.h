@@ -91,7 +91,8 @@ constexpr std::size_t kMaxModels = 16;
 void apply(const GpuRequest& from, Request& to);
 [[nodiscard]] GpuRequest gpu_request_of(const Request& request);
 
-/// The names of models as the catalogue writes them. Errors: Usage, of `field`, for one that is none.
+/// The names of models as the catalogue writes them. Errors: Usage, of `field`, for one that is
+/// none.
 [[nodiscard]] Result<void> read_models(std::vector<std::string>& models, std::string_view field);
 
 /// The one form of a request, wherever it was written: vendor and models as the grammar writes

@@ -9,7 +9,8 @@
 namespace gflow::daemon {
 
 Result<void> check_open_files() {
-  constexpr std::uint64_t kLeast = 128;  // 40 by itself, the rest for jobs and connections (server/descriptors.h)
+  constexpr std::uint64_t kLeast =
+      128;  // 40 by itself, the rest for jobs and connections (server/descriptors.h)
   const std::uint64_t most = os::most_open_files();
   if (most >= kLeast) return {};
   return fail(Code::Failure,

@@ -74,8 +74,7 @@ Result<Source> script_from_input(std::vector<std::string> arguments) {
     return fail(Code::Usage, tr("no command given, and the script on standard input is empty"));
   }
   arguments.insert(arguments.begin(), "script.sh");
-  return Source{
-      arguments, std::move(script), tr("standard input"), shown_line(arguments)};
+  return Source{arguments, std::move(script), tr("standard input"), shown_line(arguments)};
 }
 
 Source shell_line(const std::string& line) {
