@@ -16,7 +16,9 @@ namespace {
 
 /// What would hold the GPUs is not run here, and need not be there.
 struct Helpers {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): a test has one thread
   Helpers() { (void)::setenv("GFLOW_LIBEXEC", "/libexec", 1); }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): as above
   ~Helpers() { (void)::unsetenv("GFLOW_LIBEXEC"); }
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
