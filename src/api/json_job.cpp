@@ -12,12 +12,18 @@
 
 namespace gflow::api {
 
-template <class Io, Like<JobPage> T>
-void fields(Io& io, T& page) {
-  io.selection("jobs", page.jobs);
+/// All of a page but its jobs.
+template <class Io, class T>
+void fields_behind_jobs(Io& io, T& page) {
   io.known_text("next", page.next);
   io.field("next_after", page.next_after);
   io.field("revision", page.revision);
+}
+
+template <class Io, Like<JobPage> T>
+void fields(Io& io, T& page) {
+  io.selection("jobs", page.jobs);
+  fields_behind_jobs(io, page);
 }
 
 /// JobPage with its jobs written already.
@@ -30,9 +36,7 @@ struct JobPageWriter::Page {
 
   friend void fields(Writer& io, const Page& page) {
     io.required("jobs", page.jobs);
-    io.known_text("next", page.next);
-    io.field("next_after", page.next_after);
-    io.field("revision", page.revision);
+    fields_behind_jobs(io, page);
   }
 };
 
