@@ -4,19 +4,18 @@
 #include <cstdint>
 
 #include "base/translate.h"
+#include "os/file_budget.h"
 #include "os/host.h"
 
 namespace gflow::daemon {
 
 Result<void> check_open_files() {
-  constexpr std::uint64_t kLeast =
-      128;  // 40 by itself, the rest for jobs and connections (server/descriptors.h)
   const std::uint64_t most = os::most_open_files();
-  if (most >= kLeast) return {};
+  if (most >= os::kLeastFiles) return {};
   return fail(Code::Failure,
               tr_format("gflowd needs at least {} open files and may have {} here: raise the limit "
                         "('ulimit -n', or LimitNOFILE= of its service)",
-                        kLeast,
+                        os::kLeastFiles,
                         most));
 }
 

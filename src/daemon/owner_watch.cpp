@@ -4,28 +4,25 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "os/file_budget.h"
 #include "os/process.h"
 #include "server/holder.h"
 
 namespace gflow::daemon {
-namespace {
-
-/// Descriptors are for jobs and connections, too: of more than so many it is seen when they get
-/// their GPUs.
-constexpr std::size_t kMost = 500;
-
-}  // namespace
 
 OwnerWatch::OwnerWatch(boost::asio::io_context& io,
                        store::Store& store,
                        std::function<void(JobId)> on_gone)
-    : io_(io), store_(store), on_gone_(std::move(on_gone)) {}
+    : io_(io),
+      store_(store),
+      on_gone_(std::move(on_gone)),
+      max_watched_(os::file_budget().watches / 2) {}
 
 void OwnerWatch::see(const Job& job) {
   if (!job.spec.allocation) return;
   if (!is_pending(job)) {
     watched_.erase(job.id);
-  } else if (!watched_.contains(job.id) && watched_.size() < kMost) {
+  } else if (!watched_.contains(job.id) && watched_.size() < max_watched_) {
     watch(job.id);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
@@ -32,6 +33,8 @@ class OwnerWatch {
   boost::asio::io_context& io_;
   store::Store& store_;
   std::function<void(JobId)> on_gone_;
+  std::size_t max_watched_;  ///< jobs, with two files each; of others it is seen once they
+                             ///< have their GPUs
   std::map<JobId, std::deque<Descriptor>> watched_;
 };
 

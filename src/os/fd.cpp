@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include "os/file.h"
@@ -36,6 +37,10 @@ bool are_last_free(std::size_t count) {
 }
 
 }  // namespace
+
+bool is_out_of_files(const Error& error) {
+  return error.number == EMFILE || error.number == ENFILE;
+}
 
 Result<void> check_descriptors(std::size_t count) {
   if (are_last_free(count)) return {};

@@ -48,6 +48,7 @@ struct Runner::Core {
   void forget(Key key);
   /// For the next launch. Without it that takes longer, nothing else.
   void make_standby();
+  [[nodiscard]] Result<void> check_files() const;
   /// The ports an attempt was given before this daemon started.
   void note_ports(Key key);
   void note_ports(Key key, PortBlock block);

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "os/file.h"
+#include "os/file_budget.h"
 #include "runner/core.h"
 #include "runner/environment.h"
 #include "runner/gpu_share.h"
@@ -165,11 +166,21 @@ Result<Shim> Runner::Core::start_shim(const AttemptFiles& files,
 /// At once: of its ports, of the pipe and what goes to the supervisor, of that itself.
 constexpr std::size_t kDescriptorsOfShim = 6;
 
+/// Errors: that there are too many open files, for one more job or at all.
+Result<void> Runner::Core::check_files() const {
+  constexpr std::size_t kOfRunning = 2;  // its supervisor, and what that says
+  if (attempts.size() * kOfRunning + kDescriptorsOfShim > os::file_budget().jobs) {
+    errno = EMFILE;
+    return os::errno_error("make a descriptor");
+  }
+  return os::check_descriptors(kDescriptorsOfShim + kDescriptorsLeft);
+}
+
 /// Nothing runs that is not watched: once there is a shim, what fails is tried again.
 std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   const Key key(given.job, given.attempt);
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
-  if (const auto can = os::check_descriptors(kDescriptorsOfShim + kDescriptorsLeft); !can) {
+  if (const auto can = check_files(); !can) {
     strangers.insert(key);  // nothing that may lie there is of it
     return not_launched(FailureKind::Node, "start the supervisor", can.error());
   }
@@ -223,7 +234,7 @@ void Runner::Core::launch(const LaunchOrder& order) {
 
 void Runner::Core::make_standby() {
   if (standby || !cgroups.has_to_join()) return;
-  if (!os::check_descriptors(kDescriptorsOfShim + kDescriptorsLeft)) return;
+  if (!check_files()) return;
   auto ready = cgroups.make_ready(random_id());
   if (!ready) return;
   const bool unified = !ready->empty() && cgroups.is_unified(ready->front());

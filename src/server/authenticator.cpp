@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "os/fd.h"
 #include "server/routes.h"
 #include "server/web_guard.h"
 
@@ -89,6 +90,7 @@ Authenticator::Decision Authenticator::by_connection(const Guest& guest,
     return turn_down(guest, request, [&] { return shown().error(); }, now);
   }
   if (guest.refusal) {
+    if (os::is_out_of_files(*guest.refusal)) return problem(*guest.refusal);
     const Error refusal{guest.refusal->code, tr(guest.refusal->message)};
     return guest.is_known ? problem(refusal) : unauthorized(refusal);
   }

@@ -13,12 +13,13 @@
 #include "api/json.h"
 #include "base/translate.h"
 #include "os/clock.h"
+#include "os/fd.h"
+#include "os/file_budget.h"
 #include "os/signals.h"
 #include "os/tcp.h"
 #include "os/unix_socket.h"
 #include "server/authenticator.h"
 #include "server/conventions.h"
-#include "server/descriptors.h"
 #include "server/routes.h"
 
 namespace gflow::server {
@@ -43,7 +44,8 @@ struct Connections {
 Connections possible_connections(const HttpServer::Options& options) {
   constexpr std::size_t kOfEachTls = 3;  // its own, and both ends of what is said within
   constexpr std::size_t kMostElsewhere = 512;
-  const std::size_t free = descriptors_for_clients() - descriptors_for_logs();
+  const os::FileBudget files = os::file_budget();
+  const std::size_t free = files.clients - files.logs;
   const std::size_t wanted = options.max_connections;
   const std::size_t elsewhere =
       options.tls ? std::min({wanted, kMostElsewhere, free / 3 / kOfEachTls}) : 0;
@@ -223,7 +225,9 @@ Result<Guest> Edge::admit(Via via, int socket) {
     guest.peer.uid = uid.value_or(kNobody);
     guest.is_known = uid.has_value();
     auto may = uid ? may_enter(*uid) : std::unexpected(uid.error());
-    if (!may) guest.refusal = Error{Code::Permission, std::move(may).error().message};
+    if (!may) guest.refusal = std::move(may).error();
+    // Who asks is then not known either, and may be in a moment: problem() says so.
+    if (!may && !os::is_out_of_files(*guest.refusal)) guest.refusal->code = Code::Permission;
   } else {
     guest.peer = GF_TRY(os::peer_of(socket));
     GF_CHECK(may_enter(guest.peer.uid));

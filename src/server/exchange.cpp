@@ -3,6 +3,7 @@
 
 #include "api/json.h"
 #include "base/translate.h"
+#include "os/fd.h"
 #include "server/made_once.h"
 
 namespace gflow::server {
@@ -58,13 +59,21 @@ Reply json_reply(std::string body) { return {200, std::move(body), "application/
 
 Reply empty_reply() { return {204, {}, {}}; }
 
-Reply problem(const Error& error) { return problem(error, api::http_status(error.code)); }
+Reply problem(const Error& error) {
+  // Nothing is wrong with what was asked.
+  if (os::is_out_of_files(error)) {
+    const Error later{Code::Unreachable, tr("gflowd has as many files open as it may; try again")};
+    return problem(later, kUnavailable);
+  }
+  return problem(error, api::http_status(error.code));
+}
 
 Reply problem(const Error& error, int status) {
   return {status, api::write_problem(error, status), "application/problem+json"};
 }
 
 Reply problem(const api::Refusal& refusal) {
+  if (refusal.fields.empty()) return problem(static_cast<const Error&>(refusal));
   return {api::http_status(refusal.code), api::write_problem(refusal), "application/problem+json"};
 }
 

@@ -150,9 +150,6 @@ Error why_unread(const Error& error, JobId job) {
     return {Code::NotFound,
             tr_format("job {} has no log: it has not started, or the log was removed", job.value)};
   }
-  if (error.number == EMFILE || error.number == ENFILE) {
-    return {Code::Unreachable, tr("gflowd has as many files open as it may; try again")};
-  }
   return error;
 }
 

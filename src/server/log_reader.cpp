@@ -18,8 +18,8 @@
 
 #include "base/translate.h"
 #include "os/file.h"
+#include "os/file_budget.h"
 #include "os/signals.h"
-#include "server/descriptors.h"
 
 namespace gflow::server {
 namespace {
@@ -39,7 +39,7 @@ int left_until(std::chrono::steady_clock::time_point time) {
 }  // namespace
 
 LogReader::LogReader() {
-  core_->places = descriptors_for_logs();
+  core_->places = os::file_budget().logs;
   core_->wake = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!core_->wake.valid()) throw std::system_error(errno, std::generic_category(), "eventfd");
   const os::SignalsBlocked blocked;  // they are the loop's

@@ -385,46 +385,82 @@ def held_connection(machine):
     return one, one.recv(4096)
 
 
-def test_connections_leave_descriptors_to_jobs():
-    """As many as are let in, by a gflowd that may open hardly any files."""
+def held_connections(machine):
+    """As many as are let in, and who is turned away."""
+    held = [held_connection(machine)]
+    while b" 200 OK" in held[-1][1]:
+        assert len(held) < 128, "all are let in"
+        held.append(held_connection(machine))
+    assert b" 429 " in held[-1][1], held[-1]
+    return [one for one, _ in held]
+
+
+@pytest.mark.parametrize("first", ["jobs", "connections"])
+def test_jobs_and_connections_leave_descriptors_to_each_other(first):
+    """As many as there can be of one, and then of the other, of a gflowd that may open hardly any files."""
     machine = Machine()
     held = []
     try:
         machine.bash("ulimit -n 128; gflowd up --devices " + machine.devices)
-        while b" 200 OK" in (held := [*held, held_connection(machine)])[-1][1]:
-            assert len(held) < 128, "all are let in"
-        assert b" 429 " in held[-1][1], held[-1]
-        for one, _ in held[-5:]:  # for the commands
-            one.close()
-        jobs = [machine.submit("bash", "-c", "echo begun; sleep 1000") for _ in range(22)]
-        for job in jobs:
-            machine.until(job, lambda job: job["pid"] or is_refused(job))
-        assert [machine.job(job)["status"] for job in jobs] == ["Running"] * len(jobs)
-        assert machine.log(jobs[-1]) == "begun\n"
+        if first == "connections":
+            held = held_connections(machine)
+            for one in held[-5:]:  # for the commands
+                one.close()
+        jobs = [machine.submit("--cpus", "0", "bash", "-c", "echo begun; sleep 1000") for _ in range(40)]
+        machine.until(jobs[-1], is_refused)
+        running = [job for job in jobs if machine.job(job)["pid"]]
+        assert len(running) > 15, running
+        assert machine.log(running[-1]) == "begun\n"
+        if first == "jobs":
+            held = held_connections(machine)
+            assert len(held) > 20, len(held)
+            for one in held[-5:]:
+                one.close()
+        machine.ok("gcancel", *map(str, jobs))
+        assert {job["status"] for job in machine.wait(*jobs)} == {"Cancelled"}
     finally:
-        for one, _ in held:
+        for one in held:
             one.close()
         machine.close()
 
 
-def test_a_log_that_cannot_be_opened_now_can_be_asked_for_again():
+def post(one, target, body):
+    """Over a connection there is; the answer."""
+    one.sendall(f"POST {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+    return one.recv(65536).decode()
+
+
+def test_what_cannot_be_answered_for_want_of_descriptors_can_be_asked_again():
+    """A log that is to be opened, a process that is to be looked at, and whose a connection over TCP is."""
     machine = Machine()
+    machine.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"
     try:
         machine.up()
         job = machine.submit("echo", "here")
         machine.wait(job)
         one, _ = held_connection(machine)
-        ask = f"GET /api/v1/jobs/{job}/log HTTP/1.1\r\nHost: gflow\r\n\r\n".encode()
+        log = f"GET /api/v1/jobs/{job}/log HTTP/1.1\r\nHost: gflow\r\n\r\n".encode()
+        held = json.dumps({"pid": os.getpid()})
+        host, port = json.loads(machine.ok("gflowd", "status", "--json"))["api_url"].removeprefix("http://").split(":")
         pid = machine.daemon_pid()
         before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+
+        def is_told_to_try_again(answer):
+            return (answer.startswith("HTTP/1.1 503 ") and "as many files open as it may" in answer
+                    and "Retry-After: 5\r\n" in answer)
+
         leave_descriptors(pid, 0)
-        one.sendall(ask)
-        refused = one.recv(65536).decode()
-        assert refused.startswith("HTTP/1.1 503 ") and "as many files open as it may" in refused, refused
-        assert "Retry-After: 5\r\n" in refused, refused
+        one.sendall(log)
+        assert is_told_to_try_again(refused := one.recv(65536).decode()), refused
+        assert is_told_to_try_again(refused := post(one, "/api/v1/gpu/allocate", held)), refused
+        leave_descriptors(pid, 1)  # for the connection itself
+        with socket.create_connection((host, int(port)), PATIENCE) as other:
+            assert is_told_to_try_again(refused := post(other, "/api/v1/gpu/allocate", "{}")), refused
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
-        one.sendall(ask)
+        one.sendall(log)
         assert one.recv(65536).endswith(b"here\n")
+        assert '"success":true' in post(one, "/api/v1/gpu/allocate", held)
         one.close()
     finally:
         machine.close()

@@ -284,7 +284,7 @@ def test_the_page_is_in_the_language_of_who_asks(machine):
 
 @pytest.mark.parametrize(("start", "most"), [
     (["env", "GFLOW_API__MAX_CONNECTIONS=16"], 12),
-    (["prlimit", "--nofile=64:64"], 18),  # half of them are for everything else, and of the rest a quarter for logs
+    (["prlimit", "--nofile=128:128"], 18),  # clients have 30 of these, of which 7 are for logs
 ])
 def test_who_finds_every_connection_in_use_is_told_when_to_try_again_and_commands_find_room(bare, start, most):
     bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"

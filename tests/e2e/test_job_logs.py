@@ -132,12 +132,12 @@ def test_who_sends_on_and_goes_away_is_noticed(bare):
 
 
 def test_so_many_logs_are_read_at_once_and_the_next_is_told_to_come_again(bare):
-    """They have a quarter of the descriptors of clients: with fewer for each connection there are more of these."""
-    bare.ok("prlimit", "--nofile=64:64", "gflowd", "up", "--devices", bare.devices)
+    """They have a quarter of the descriptors of clients, which are 30 of so few."""
+    bare.ok("prlimit", "--nofile=128:128", "gflowd", "up", "--devices", bare.devices)
     job = bare.submit("echo one; exec sleep 1000")
     bare.running(job)
-    followed = [log_of(bare, job, "?follow=true") for _ in range(8)]
-    assert [one.status for one in followed] == [200] * 8
+    followed = [log_of(bare, job, "?follow=true") for _ in range(7)]
+    assert [one.status for one in followed] == [200] * 7
     for again in ("", "?follow=true", "?tail=1"):
         refused = log_of(bare, job, again)
         assert refused.status == 503 and b"as many logs are read as may be at once" in refused.rest(), again
