@@ -144,17 +144,16 @@ GpuRequest gpu_request_of(const Request& request) {
           .see_all = request.see_all};
 }
 
-Result<void> read_models(std::vector<std::string>& models, std::string_view field) {
+Result<void> read_models(std::vector<std::string>& models) {
   if (models.size() > kMaxModels) {
-    return fail(Code::Usage, tr_format("{}: more than {} models", field, kMaxModels));
+    return fail(Code::Usage, tr_format("more than {} models", kMaxModels));
   }
   for (std::string& model : models) {
     std::string read = catalogue::read_model(model);
-    if (read.empty()) {
+    if (read.empty() || printable(model) != model) {
       const auto near = nearest(model, catalogue::known_models());
       return fail(Code::Usage,
-                  tr_format("{}: '{}' is not a model of GPUs{}",
-                            field,
+                  tr_format("'{}' is not a model of GPUs{}",
                             printable(model),
                             near ? tr_format("; did you mean {}?", *near) : ""));
     }
@@ -173,7 +172,9 @@ Result<void> normalise(Request& request) {
                 tr_format("gpu_vendor: '{}' is not a vendor", printable(request.vendor)));
   }
   request.vendor = read_vendor(vendor).value_or(vendor);
-  GF_CHECK(read_models(request.models, "gpu_models"));
+  if (const auto read = read_models(request.models); !read) {
+    return fail(read.error().code, "gpu_models: " + read.error().message);
+  }
   const auto each_once = [](auto& list) {
     std::ranges::sort(list);
     const auto repeated = std::ranges::unique(list);

@@ -91,9 +91,8 @@ constexpr std::size_t kMaxModels = 16;
 void apply(const GpuRequest& from, Request& to);
 [[nodiscard]] GpuRequest gpu_request_of(const Request& request);
 
-/// The names of models as the catalogue writes them. Errors: Usage, of `field`, for one that is
-/// none.
-[[nodiscard]] Result<void> read_models(std::vector<std::string>& models, std::string_view field);
+/// The names of models as the catalogue writes them. Errors: Usage, for one that is none.
+[[nodiscard]] Result<void> read_models(std::vector<std::string>& models);
 
 /// The one form of a request, wherever it was written: vendor and models as the grammar writes
 /// them, models and selector sorted and each once, mode and share in agreement. Errors: Usage for a

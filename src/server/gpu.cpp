@@ -33,7 +33,9 @@ struct DeviceFilter {
 
 Result<DeviceFilter> filter_of(const GpuNodesQuery& query, const engine::State& state) {
   DeviceFilter filter;
-  if (!query.gpu_type.empty()) GF_CHECK(read_gpu_type(query.gpu_type, filter.request));
+  if (const auto read = read_gpu_type(query.gpu_type, filter.request); !read) {
+    return fail(read.error().code, "gpu_type: " + read.error().message);
+  }
   filter.least = memory_wanted(filter.request, query.min_memory_gb, state);
   return filter;
 }

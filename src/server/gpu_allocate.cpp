@@ -156,33 +156,57 @@ void await_start(const std::shared_ptr<Asked>& asked) {
 }
 
 /// A process of the caller's; none for 0. Errors: Permission for one of another user, NotFound.
-Result<std::optional<ProcessId>> process_of(int pid, const Principal& caller, const char* field) {
+Result<std::optional<ProcessId>> process_of(int pid, const Principal& caller) {
   if (pid == 0) return std::nullopt;
   const auto facts = GF_TRY(os::find_process(pid));
   const auto owner = os::process_owner(pid);
   if (!facts || !owner || !os::is_process(pid)) {
-    return fail(Code::NotFound, tr_format("{}: there is no process {}", field, pid));
+    return fail(Code::NotFound, tr_format("there is no process {}", pid));
   }
   if (caller.uid != *owner) {
-    return fail(Code::Permission, tr_format("{}: process {} is not yours", field, pid));
+    return fail(Code::Permission, tr_format("process {} is not yours", pid));
   }
   return ProcessId{pid, facts->start_time};
 }
 
-/// What is run in place of a program.
-Result<std::vector<std::string>> holder(const api::GpuNeed& need, const Principal& caller) {
+/// What says nothing of the process is no fault of the field.
+std::unexpected<api::Refusal> refused(std::string pointer, Error why) {
+  if (why.code != Code::NotFound && why.code != Code::Permission) {
+    return std::unexpected(api::Refusal(std::move(why)));
+  }
+  return api::refuse(std::move(pointer), why);
+}
+
+api::Asked<HeldFor> held_for(const api::GpuNeed& need, const Principal& caller) {
+  auto owner = process_of(need.pid, caller);
+  if (!owner) return refused("/pid", std::move(owner).error());
+  auto waiter = process_of(need.wait_pid, caller);
+  if (!waiter) return refused("/wait_pid", std::move(waiter).error());
+  return HeldFor{.owner = *owner, .waiter = *waiter};
+}
+
+/// What is asked for, and for whom: as far as the body says.
+struct Wanted {
+  gflow::Request request;
   HeldFor held_for;
-  held_for.owner = GF_TRY(process_of(need.pid, caller, "/pid"));
-  held_for.waiter = GF_TRY(process_of(need.wait_pid, caller, "/wait_pid"));
-  return holder_command(GF_TRY(os::helper_program("gflow-shim")), held_for);
+};
+api::Asked<Wanted> wanted_of(const api::GpuNeed& need,
+                             const Principal& caller,
+                             const engine::State& state) {
+  auto request = request_of(need, state);
+  if (!request) return std::unexpected(std::move(request).error());
+  auto processes = held_for(need, caller);
+  if (!processes) return std::unexpected(std::move(processes).error());
+  return Wanted{*std::move(request), *processes};
 }
 
 Result<api::SubmitRequest> submission_of_need(const api::GpuNeed& need,
+                                              Wanted wanted,
                                               const Principal& caller,
-                                              const engine::State& state) {
+                                              const engine::Policy& policy) {
   api::SubmitRequest::Item item;
   item.spec.user = GF_TRY(job_owner(caller));
-  item.spec.request = GF_TRY(request_of(need, state));
+  item.spec.request = std::move(wanted.request);
   item.spec.name = "allocation";
   item.spec.allocation = true;
   item.spec.command = "allocation of " + gpu_request_text(item.spec.request);
@@ -190,9 +214,9 @@ Result<api::SubmitRequest> submission_of_need(const api::GpuNeed& need,
   if (need.ttl_seconds > 0) {
     item.spec.time_limit = std::chrono::seconds(need.ttl_seconds);
   } else if (need.pid == 0) {
-    item.spec.time_limit = state.policy().allocation_ttl;
+    item.spec.time_limit = policy.allocation_ttl;
   }
-  item.payload.argv = GF_TRY(holder(need, caller));
+  item.payload.argv = holder_command(GF_TRY(os::helper_program("gflow-shim")), wanted.held_for);
   api::SubmitRequest request;
   request.items.push_back(std::move(item));
   return request;
@@ -258,7 +282,10 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
     const auto same = check_is_of(need, **job, view->gpu_config, service.state());
     return exchange.respond(same ? reply_of(view) : problem(same.error()));
   }
-  auto request = submission_of_need(need, exchange.caller, service.state());
+  auto wanted = wanted_of(need, exchange.caller, service.state());
+  if (!wanted) return exchange.respond(problem(wanted.error()));
+  auto request =
+      submission_of_need(need, *std::move(wanted), exchange.caller, service.state().policy());
   if (!request) return exchange.respond(problem(request.error()));
   request->idempotency_key = exchange.request.idempotency_key;
   request->digest = digest_of(asked_of(framework) + api::write(need));

@@ -19,10 +19,15 @@ Memory memory_of(double gb) {
   return Memory::mib(static_cast<std::int64_t>(std::ceil(gb / kGbPerMib)));
 }
 
+bool is_any(std::string_view gpu_type) {
+  const std::string type = to_lower(trim(gpu_type));
+  return type.empty() || type == "any";
+}
+
 /// Whether it has what stands for `gpus`, too.
 bool says_more(const api::GpuNeed& need) {
   const api::GpuNeed usual;
-  return need.gpu_count != usual.gpu_count || need.gpu_type != usual.gpu_type ||
+  return need.gpu_count != usual.gpu_count || !is_any(need.gpu_type) ||
          need.memory_gb != usual.memory_gb || need.compute_ratio != usual.compute_ratio;
 }
 
@@ -30,7 +35,7 @@ bool says_more(const api::GpuNeed& need) {
 bool is_told(const api::GpuNeed& need, const api::GpuConfig& told) {
   const api::GpuNeed usual;
   return need.gpu_count == told.gpu_count &&
-         (need.gpu_type.empty() || to_lower(need.gpu_type) == to_lower(told.gpu_type)) &&
+         (is_any(need.gpu_type) || to_lower(need.gpu_type) == to_lower(told.gpu_type)) &&
          (need.memory_gb == usual.memory_gb || need.memory_gb == told.memory_gb) &&
          (need.compute_ratio == usual.compute_ratio || need.compute_ratio == told.compute_ratio);
 }
@@ -64,40 +69,41 @@ Memory memory_wanted(const gflow::Request& request, double gb, const engine::Sta
 }
 
 Result<void> read_gpu_type(std::string_view text, gflow::Request& into) {
+  if (is_any(text)) return {};
   const std::string_view type = trim(text);
-  if (type.empty() || to_lower(type) == "any") return {};
   if (type.contains(',')) {
-    return fail(
-        Code::Usage,
-        tr_format("gpu_type: '{}' has a comma; models have '|' between them, as 'V100|A100'",
-                  printable(type)));
+    return fail(Code::Usage,
+                tr_format("'{}' has a comma; models have '|' between them, as 'V100|A100'",
+                          printable(type)));
   }
   if (const auto vendor = read_vendor(type)) {
     into.vendor = *vendor;
   } else {
     for (const std::string_view model : split(type, '|')) into.models.emplace_back(trim(model));
-    GF_CHECK(read_models(into.models, "gpu_type"));
+    GF_CHECK(read_models(into.models));
   }
   return normalise(into);
 }
 
-Result<gflow::Request> request_of(const api::GpuNeed& need, const engine::State& state) {
+api::Asked<gflow::Request> request_of(const api::GpuNeed& need, const engine::State& state) {
   gflow::Request request;
   if (!need.gpus.empty()) {
     if (says_more(need)) {
-      return fail(Code::Usage,
-                  tr("gpus specifies the whole request: omit gpu_count, gpu_type, memory_gb and "
-                     "compute_ratio, or use them instead of it"));
+      return api::refuse("/gpus",
+                         tr("specifies the whole request: omit gpu_count, gpu_type, memory_gb and "
+                            "compute_ratio, or use them instead of it"));
     }
-    apply(GF_TRY(parse_gpu_request(need.gpus)), request);
+    const auto gpus = parse_gpu_request(need.gpus);
+    if (!gpus) return api::refuse("/gpus", gpus.error());
+    apply(*gpus, request);
     return request;
   }
   if (need.memory_gb > 0 && need.memory_gb < kGbPerMib) {
-    return fail(Code::Usage,
-                tr_format("memory_gb: {} is less than 1 MiB, which is {}: ask for more, or for 0, "
-                          "which is any amount",
-                          need.memory_gb,
-                          kGbPerMib));
+    return api::refuse("/memory_gb",
+                       tr_format("{} is less than 1 MiB, which is {}: ask for more, or for 0, "
+                                 "which is any amount",
+                                 need.memory_gb,
+                                 kGbPerMib));
   }
   request.gpus = need.gpu_count;
   if (need.compute_ratio < 1) {
@@ -105,30 +111,34 @@ Result<gflow::Request> request_of(const api::GpuNeed& need, const engine::State&
     request.share.parts = static_cast<int>(std::clamp<long long>(parts, 1, Share::kWholeParts));
     request.mode = request.share == Share::whole() ? GpuMode::Whole : GpuMode::Fraction;
   }
-  GF_CHECK(read_gpu_type(need.gpu_type, request));
+  if (const auto type = read_gpu_type(need.gpu_type, request); !type) {
+    return api::refuse("/gpu_type", type.error());
+  }
   request.gpu_memory = memory_wanted(request, need.memory_gb, state);
-  GF_CHECK(normalise(request));
+  if (const auto normal = normalise(request); !normal) return api::refuse("", normal.error());
   return request;
 }
 
-Result<void> check_is_of(const api::GpuNeed& need,
-                         const Job& allocation,
-                         const std::optional<api::GpuConfig>& told,
-                         const engine::State& state) {
+api::Asked<void> check_is_of(const api::GpuNeed& need,
+                             const Job& allocation,
+                             const std::optional<api::GpuConfig>& told,
+                             const engine::State& state) {
   if (need.wait || need.ttl_seconds != 0 || need.pid != 0 || need.wait_pid != 0) {
-    return fail(Code::Usage,
-                tr("allocation_id names an existing allocation, which is not changed: omit wait, "
-                   "ttl_seconds, pid and wait_pid"));
+    return api::refuse("/allocation_id",
+                       tr("names an existing allocation, which is not changed: omit wait, "
+                          "ttl_seconds, pid and wait_pid"));
   }
   if (need.gpus.empty() && !says_more(need)) return {};
   const gflow::Request& has = allocation.spec.request;
-  const gflow::Request wanted = GF_TRY(request_of(need, state));
-  if (wanted == has || (told && need.gpus.empty() && is_told(need, *told))) return {};
-  return fail(Code::Usage,
-              tr_format("allocation {} is {}, not {}: omit what it is, or allocate another one",
-                        allocation.id.value,
-                        gpu_request_text(has),
-                        gpu_request_text(wanted)));
+  const auto wanted = request_of(need, state);
+  if (!wanted) return std::unexpected(wanted.error());
+  if (*wanted == has || (told && need.gpus.empty() && is_told(need, *told))) return {};
+  return api::refuse(
+      "/allocation_id",
+      tr_format("allocation {} is {}, not {}: omit what it is, or allocate another one",
+                allocation.id.value,
+                gpu_request_text(has),
+                gpu_request_text(*wanted)));
 }
 
 }  // namespace gflow::server

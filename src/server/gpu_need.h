@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "api/gpu_resources.h"
+#include "api/refusal.h"
 #include "base/result.h"
 #include "core/job.h"
 #include "engine/state.h"
@@ -12,8 +13,8 @@
 namespace gflow::server {
 
 /// What a program says it needs, as every job asks for it. Errors: Usage, for a model that is none.
-[[nodiscard]] Result<gflow::Request> request_of(const api::GpuNeed& need,
-                                                const engine::State& state);
+[[nodiscard]] api::Asked<gflow::Request> request_of(const api::GpuNeed& need,
+                                                    const engine::State& state);
 
 /// The memory that is meant by so many GB of each device. What a model that is named is sold with
 /// is all that such devices here report, which is a little less.
@@ -23,10 +24,10 @@ namespace gflow::server {
 
 /// Whether what is asked of an allocation there is, by its allocation_id, is no other than it is:
 /// as it was asked for, or as it was told. Errors: Usage.
-[[nodiscard]] Result<void> check_is_of(const api::GpuNeed& need,
-                                       const Job& allocation,
-                                       const std::optional<api::GpuConfig>& told,
-                                       const engine::State& state);
+[[nodiscard]] api::Asked<void> check_is_of(const api::GpuNeed& need,
+                                           const Job& allocation,
+                                           const std::optional<api::GpuConfig>& told,
+                                           const engine::State& state);
 
 /// Puts "V100", "nvidia", "A100|H100" or "any" into a request. Errors: Usage.
 [[nodiscard]] Result<void> read_gpu_type(std::string_view text, gflow::Request& into);

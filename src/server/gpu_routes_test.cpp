@@ -95,10 +95,22 @@ TEST(GpuNodes, HaveSoManyGpusOfASize) {
 
 TEST(GpuNeed, AMistakeNamesItsField) {
   FakeDesk desk;
-  const std::string need = R"({"gpu_type":"V100|fast"})";
-  const Reply reply = desk.ask(kAlice, "POST", "/api/v1/gpu/allocate", need);
-  EXPECT_NE(reply.body.find("gpu_type: 'fast' is not a model of GPUs"), std::string::npos)
-      << reply.body;
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({"gpu_type":"V100|fast"})", "gpu_type"},
+      {R"({"gpu_type":"V100,A100"})", "gpu_type"},
+      {R"({"gpu_type":"\u001b31m"})", "gpu_type"},
+      {R"({"memory_gb":0.0001})", "memory_gb"},
+      {R"need({"gpus":"1(fast)"})need", "gpus"},
+      {R"({"gpus":"1","gpu_count":2})", "gpus"},
+      {R"({"pid":2000000000})", "pid"},
+      {R"({"wait":true,"wait_pid":2000000000})", "wait_pid"},
+  };
+  for (const auto& [need, field] : cases) {
+    const Reply reply = desk.ask(kAlice, "POST", "/api/v1/gpu/allocate", need);
+    EXPECT_EQ(reply.status, field.ends_with("pid") ? 404 : 400) << need;
+    EXPECT_NE(reply.body.find(R"("errors":[{"pointer":"/)" + field + R"(")"), std::string::npos)
+        << reply.body;
+  }
 }
 
 TEST(GpuCleanup, IsOfEveryAllocationOnTheNode) {

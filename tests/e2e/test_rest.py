@@ -263,7 +263,7 @@ def test_an_allocation_can_wait_in_the_queue(served):
 @pytest.mark.parametrize("more", [{"gpu_count": 2}, {"gpu_type": "V100"}, {"memory_gb": 1}, {"compute_ratio": 0.5}])
 def test_what_is_said_twice_is_refused(served, more):
     status, wrong = ask(served, "POST", "/api/v1/gpu/allocate", {"gpus": "1"} | more)
-    assert status == 400 and "gpus specifies the whole request" in wrong["detail"], wrong
+    assert status == 400 and "/gpus: specifies the whole request" in wrong["detail"], wrong
     assert ask(served, "GET", "/api/v1/gpu/allocations")[1]["allocations"] == []
 
 
