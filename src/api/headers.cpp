@@ -24,9 +24,9 @@ bool is_known_again(const RouteView& route) {
 bool takes_key(const RouteView& route) { return route.about->takes_key; }
 bool takes_match(const RouteView& route) { return route.about->takes_match; }
 bool takes_range(const RouteView& route) { return route.about->takes_range; }
-bool takes_place(const RouteView& route) { return route.about->takes_place; }
+bool takes_event_id(const RouteView& route) { return route.about->takes_event_id; }
 
-bool comes_with_part(const RouteView& route, int status) {
+bool comes_with_range(const RouteView& route, int status) {
   return takes_range(route) && (status == kPartial || status == kRangeNotSatisfiable);
 }
 
@@ -35,42 +35,44 @@ bool comes_with_log(const RouteView& route, int status) {
 }
 
 /// No operation of the document is one that its path does not take.
-bool comes_with_no_route(const RouteView& /*route*/, int /*status*/) { return false; }
+bool comes_with_allow(const RouteView& /*route*/, int /*status*/) { return false; }
 
-bool comes_with_document_of_page(const RouteView& route, int status) {
-  return route.about->is_of_page && is_read_well(status);
+bool comes_with_docs(const RouteView& route, int status) {
+  return route.about->is_docs && is_read_well(status);
 }
 
-bool comes_with_version(const RouteView& route, int status) {
+bool comes_with_tag(const RouteView& route, int status) {
   if (is_known_again(route)) return is_read_well(status);
   return route.about->gives_tag && status == kOk;
 }
 
-bool comes_with_page_of_many(const RouteView& route, int status) {
-  return route.about->is_in_pages && is_read_well(status);
+bool comes_with_link(const RouteView& route, int status) {
+  return route.about->is_paged && is_read_well(status);
 }
 
-bool comes_with_place(const RouteView& route, int status) {
+bool comes_with_location(const RouteView& route, int status) {
   return !location_of(route, status).empty();
 }
 
-bool comes_with_wait(const RouteView& /*route*/, int status) {
+bool comes_with_retry(const RouteView& /*route*/, int status) {
   return status == kTooManyRequests || status == kUnavailable;
 }
 
-bool comes_with_stranger(const RouteView& /*route*/, int status) { return status == kUnauthorized; }
+bool comes_with_challenge(const RouteView& /*route*/, int status) {
+  return status == kUnauthorized;
+}
 
 bool comes_with_events(const RouteView& route, int status) {
   return !route.about->events.front().empty() && status == kOk;
 }
 
 bool comes_with_text(const RouteView& route, int status) {
-  return comes_with_log(route, status) || comes_with_document_of_page(route, status);
+  return comes_with_log(route, status) || comes_with_docs(route, status);
 }
 
 // What is repeated under a key is answered without Location once what was made is forgotten.
 bool is_certain(const AnswerHeader& header, const RouteView& route, int status) {
-  const bool may_be_forgotten = header.comes == comes_with_place && takes_key(route);
+  const bool may_be_forgotten = header.leads_to_route && takes_key(route);
   return header.is_certain && !may_be_forgotten && comes_with(header, route, status);
 }
 

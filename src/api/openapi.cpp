@@ -199,8 +199,8 @@ Value headers_of(const RouteView& route, int status) {
   for (const AnswerHeader& header : kAnswerHeaders) {
     if (!comes_with(header, route, status)) continue;
     headers.add(header.name,
-                header.component.empty() ? location_value(header, route, status)
-                                         : component_of("headers", header.component));
+                header.leads_to_route ? location_value(header, route, status)
+                                      : component_of("headers", header.component));
   }
   return headers.value();
 }
@@ -319,7 +319,8 @@ Value shared_parameters() {
     Members schema;
     schema.add("type", "string");
     if (!header.may_be_empty) schema.add("minLength", json(1));
-    if (header.longest > 0) schema.add("maxLength", json(header.longest));
+    if (header.longest > 0)
+      schema.add("maxLength", json(static_cast<std::int64_t>(header.longest)));
     parameters.add(header.component,
                    Members()
                        .add("name", header.name)

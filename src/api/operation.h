@@ -56,16 +56,16 @@ struct Operation {
   std::string_view description{};
   std::string_view segment{};  ///< what stands where the route has braces
   std::string_view segment_example{};
-  std::string_view body{};     ///< kind of the document; "" for none
-  std::string_view example{};  ///< of the body
-  bool takes_key = false;      ///< header Idempotency-Key
-  bool takes_match = false;    ///< header If-Match
-  bool takes_range = false;    ///< header Range: the answer is sent in pieces, and has no tag
-  bool takes_place = false;    ///< header Last-Event-ID
-  bool gives_tag = false;      ///< header ETag with what it changed; what is read has one anyway
-  bool is_in_pages = false;    ///< header Link to the next page
-  bool is_of_page = false;     ///< a page for people, or what that loads: browsers are told how to
-  bool is_of_socket = false;   ///< over gflowd's socket only: no credential lets in
+  std::string_view body{};      ///< kind of the document; "" for none
+  std::string_view example{};   ///< of the body
+  bool takes_key = false;       ///< header Idempotency-Key
+  bool takes_match = false;     ///< header If-Match
+  bool takes_range = false;     ///< header Range: the answer is sent in pieces, and has no tag
+  bool takes_event_id = false;  ///< header Last-Event-ID
+  bool gives_tag = false;       ///< header ETag with what it changed; what is read has one anyway
+  bool is_paged = false;        ///< header Link to the next page
+  bool is_docs = false;         ///< a page for people, or what that loads: browsers are told how to
+  bool is_of_socket = false;    ///< over gflowd's socket only: no credential lets in
   /// Equal questions may get one answer: it is a whole document, and comes without waiting for
   /// news.
   bool is_shared = false;

@@ -53,7 +53,7 @@ constexpr api::Operation kShowDocs = {
     .id = "show_docs",
     .tag = "daemon",
     .summary = tr_later("This description, for people"),
-    .is_of_page = true,
+    .is_docs = true,
     .answers = {{{200, "", "text/html"}}},
 };
 
@@ -61,7 +61,7 @@ constexpr api::Operation kShowDocsStyle = {
     .id = "show_docs_style",
     .tag = "daemon",
     .summary = tr_later("How that page looks"),
-    .is_of_page = true,
+    .is_docs = true,
     .answers = {{{200, "", "text/css"}}},
 };
 
@@ -69,7 +69,7 @@ constexpr api::Operation kShowDocsScript = {
     .id = "show_docs_script",
     .tag = "daemon",
     .summary = tr_later("What that page does"),
-    .is_of_page = true,
+    .is_docs = true,
     .answers = {{{200, "", "text/javascript"}}},
 };
 

@@ -13,7 +13,7 @@ constexpr api::Operation kListGroups = {
     .summary = tr_later("Groups of jobs, and the states of these"),
     .description = tr_later("By name, then by owner. There are more as long as next is not null: "
                             "ask again with after= it. Only jobs that match are counted."),
-    .is_in_pages = true,
+    .is_paged = true,
     .is_shared = true,
     .answers = {{{200, "GroupPage"}}},
 };

@@ -21,7 +21,7 @@ constexpr api::Operation kListJobs = {
     .description = tr_later(
         "There are more as long as next is not null: ask again with after= it. A page may hold "
         "fewer jobs than limit. Jobs that come and end meanwhile move none to another page."),
-    .is_in_pages = true,
+    .is_paged = true,
     .is_shared = true,
     .answers = {{{200, "JobPage"}}},
 };
@@ -256,7 +256,7 @@ constexpr api::Operation kListenToEvents = {
         "Server-sent events, from now on, or all that came after the one named. What happened to "
         "jobs has an id and is kept for a day; changes of devices and nodes have none and are not "
         "kept."),
-    .takes_place = true,
+    .takes_event_id = true,
     .answers = {{{200, "", "text/event-stream"}}},
     .events = {"JobEvent", "DeviceEvent", "NodeEvent"},
     .errors = {410},

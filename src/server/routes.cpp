@@ -11,6 +11,7 @@
 #include "api/headers.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "base/utf8.h"
 #include "server/about.h"
 #include "server/handlers.h"
 #include "server/language.h"
@@ -190,11 +191,12 @@ std::optional<std::string_view> match(std::string_view pattern, std::string_view
 }
 
 Result<void> check_key(const Route& route, const Request& request) {
-  constexpr std::size_t kMaxKeyBytes = api::kMostKeyBytes;
   const std::string& key = request.idempotency_key;
-  if (!route.about.takes_key || (key.size() <= kMaxKeyBytes && is_utf8(key))) return {};
-  return fail(Code::Usage,
-              tr_format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
+  if (!route.about.takes_key || (utf8::length(key) <= api::kMaxKeyLength && is_utf8(key)))
+    return {};
+  return fail(
+      Code::Usage,
+      tr_format("Idempotency-Key must be UTF-8 of at most {} characters", api::kMaxKeyLength));
 }
 
 Reply no_such_path(std::string_view path) {

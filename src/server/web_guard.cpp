@@ -53,7 +53,7 @@ std::vector<std::string> methods_of_pages() {
 std::vector<std::string> headers_of_pages() {
   std::vector<std::string> headers;
   for (const api::RequestHeader& header : api::kRequestHeaders) {
-    if (header.is_of_pages) headers.emplace_back(header.name);
+    if (header.is_sent_by_pages) headers.emplace_back(header.name);
   }
   return headers;
 }
@@ -62,7 +62,7 @@ std::vector<std::string> headers_of_pages() {
 std::vector<std::string> headers_for_pages() {
   std::vector<std::string> headers;
   for (const api::AnswerHeader& header : api::kAnswerHeaders) {
-    if (header.is_for_pages) headers.emplace_back(header.name);
+    if (header.is_read_by_pages) headers.emplace_back(header.name);
   }
   return headers;
 }
