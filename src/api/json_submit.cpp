@@ -156,7 +156,8 @@ std::size_t size_of(const JobSpec& spec) {
   return sizeof spec + bytes_of(spec) + sizeof(JobId) * spec.dependencies.jobs.size();
 }
 
-/// By the line of its command people and what is learned of it tell a job from others.
+/// Jobs of one user with the same line count as one program: what is learned of run times and
+/// memory is of that.
 void say_command(SubmitRequest::Item& item) {
   const std::vector<std::string>& argv = item.payload.argv;
   if (item.spec.command.empty() && !argv.empty()) item.spec.command = shown_line(argv);

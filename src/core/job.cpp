@@ -15,6 +15,8 @@ namespace gflow {
 namespace {
 
 constexpr std::size_t kMaxLine = 4096;  ///< bytes of what shown_line() shows
+/// Of a text no more is looked at: it is too long by then, and its last character is whole.
+constexpr std::size_t kMostShown = kMaxLine + 4;
 
 std::string run_time_text(std::chrono::milliseconds run_time) {
   return duration_text(std::chrono::floor<std::chrono::seconds>(run_time));
@@ -96,9 +98,7 @@ std::int64_t bytes_of(const Job& job) {
 }
 
 std::string shown_line(std::string_view text) {
-  // Of what has no room nothing is made fit to be shown: it may be much.
-  constexpr std::size_t kWholeCharacter = 4;
-  std::string line = printable(text.substr(0, kMaxLine + kWholeCharacter));
+  std::string line = printable(text.substr(0, kMostShown));
   if (line.size() <= kMaxLine) return line;
   line.resize(kMaxLine);
   while (!is_utf8(line)) line.pop_back();
@@ -106,11 +106,12 @@ std::string shown_line(std::string_view text) {
 }
 
 std::string shown_line(std::span<const std::string> argv) {
-  std::size_t count = 0;
-  for (std::size_t size = 0; count < argv.size() && size <= kMaxLine; ++count) {
-    size += argv[count].size() + 1;
+  std::vector<std::string> words;
+  for (std::size_t length = 0; words.size() < argv.size() && length <= kMaxLine;) {
+    words.push_back(argv[words.size()].substr(0, kMostShown));
+    length += words.back().size() + (words.size() > 1 ? 1 : 0);
   }
-  return shown_line(shell_quote(argv.first(count)));
+  return shown_line(shell_quote(words));
 }
 
 std::string signal_text(int signal) {

@@ -139,9 +139,9 @@ struct Payload {
   friend bool operator==(const Payload&, const Payload&) = default;
 };
 
-/// A line for people, of what may be long and have several: JobSpec::command.
+/// A text in one printable line of at most 4 KiB, with "..." for what was cut: JobSpec::command.
 [[nodiscard]] std::string shown_line(std::string_view text);
-/// The same of arguments, as a shell would be given them.
+/// The same of arguments, quoted as for a shell.
 [[nodiscard]] std::string shown_line(std::span<const std::string> argv);
 
 /// What a job holds on one node.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <tuple>
 
 #include "base/result.h"
@@ -346,6 +347,26 @@ struct Description<Job> {
                                     .wire = Wire::Elsewhere}),
   };
 };
+
+/// A new member of a job does not compile until it is named here, and its row is counted; then
+/// those that copy jobs by hand do not, which count the rows. The id has none, nor has the state,
+/// whose parts have theirs.
+constexpr bool has_no_other_member(const Job& job) {
+  [[maybe_unused]] const auto& [id,
+                                spec,
+                                state,
+                                submitted,
+                                lived,
+                                payload_bytes,
+                                attempts,
+                                retries,
+                                preemptions,
+                                served,
+                                served_gpu_time] = job;
+  return true;
+}
+inline constexpr std::size_t kJobFields = std::tuple_size_v<decltype(Description<Job>::kFields)>;
+static_assert(kJobFields == 9);
 
 /// What was asked for, row by row. Errors: Code::Usage naming a number that is out of its range, a
 /// text that is too long, or a list of too many.

@@ -60,6 +60,11 @@ TEST(Job, ACommandIsShownInOneShortLine) {
   EXPECT_EQ(shown_line(std::string(4095, 'x') + "\xf0\x9f\x98\x80tail"),
             std::string(4095, 'x') + "...");
   EXPECT_EQ(shown_line(Words(1'000'000, "word")).size(), 4099U);
+  // Cut just behind an argument.
+  EXPECT_EQ(shown_line(Words{std::string(4096, 'x'), "tail"}), std::string(4096, 'x') + "...");
+  EXPECT_EQ(shown_line(Words{std::string(4095, 'x'), "tail"}), std::string(4095, 'x') + " ...");
+  EXPECT_EQ(shown_line(Words{std::string(4096, 'x')}), std::string(4096, 'x'));
+  EXPECT_EQ(shown_line(Words{std::string(5000, ' ')}), "'" + std::string(4095, ' ') + "...");
 }
 
 TEST(Job, StatusNamesAndCodesReadBack) {

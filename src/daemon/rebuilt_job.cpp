@@ -159,9 +159,8 @@ WallTime ordered_at(const std::string& directory, Now now) {
 
 }  // namespace
 
-// A new field: the attempt's files tell it, or it is for such a job as for one that just began.
-static_assert(std::tuple_size_v<decltype(Description<Job>::kFields)> == 9 &&
-              std::tuple_size_v<decltype(Description<Attempt>::kFields)> == 10);
+// A new field: what an attempt has on disk tells it, or a rebuilt job has its default.
+static_assert(kJobFields == 9 && std::tuple_size_v<decltype(Description<Attempt>::kFields)> == 10);
 
 Result<std::optional<RebuiltJob>> rebuild_job(const std::string& attempts_dir,
                                               JobId job,

@@ -175,7 +175,7 @@ void JobTable::pack() {
 }
 
 // A new field of a job: Packed has it, or a job in which it says something is not packed.
-static_assert(std::tuple_size_v<decltype(Description<Job>::kFields)> == 9);
+static_assert(kJobFields == 9);
 
 /// One of which everything is in Packed.
 bool JobTable::can_be_packed(const Job& job) {

@@ -34,8 +34,9 @@ class ProgramNumbers {
   std::map<std::string, std::size_t> numbers_;
 };
 
-// All there is of a state and of a job is named below: a new member does not compile until it is
-// said whether a snapshot has it, which lab/snapshot.cpp then reads.
+// Each member of a job and of its states (not of an attempt, an outcome or a stop) is named below:
+// a new one does not compile until somebody has decided whether a snapshot has it. If so, it is in
+// api/snapshot.h and json_snapshot.cpp, too, and lab/snapshot.cpp reads it.
 
 void show(api::SnapshotJob& shown, const Queued& queued) {
   const auto& [requeues, not_before, why, preemption_at, victims] = queued;
