@@ -9,6 +9,7 @@ GFLOW_FAULTS=all all of them.
 """
 
 import collections
+import contextlib
 import ctypes
 import json
 import os
@@ -381,7 +382,8 @@ def held_connection(machine):
     one = socket.socket(socket.AF_UNIX)
     one.connect(str(machine.socket))
     one.settimeout(PATIENCE)
-    one.sendall(b"GET /healthz HTTP/1.1\r\nHost: gflow\r\n\r\n")
+    with contextlib.suppress(ConnectionError):  # who is turned away may be told before asking
+        one.sendall(b"GET /healthz HTTP/1.1\r\nHost: gflow\r\n\r\n")
     return one, one.recv(4096)
 
 
@@ -395,6 +397,16 @@ def held_connections(machine):
     return [one for one, _ in held]
 
 
+def give_back(machine, held):
+    """Some of them, for commands: until that is noticed."""
+    for one in held[-6:]:
+        one.close()
+    answer = b""
+    while b" 200 OK" not in answer:
+        one, answer = held_connection(machine)
+        one.close()
+
+
 @pytest.mark.parametrize("first", ["jobs", "connections"])
 def test_jobs_and_connections_leave_descriptors_to_each_other(first):
     """As many as there can be of one, and then of the other, of a gflowd that may open hardly any files."""
@@ -404,8 +416,7 @@ def test_jobs_and_connections_leave_descriptors_to_each_other(first):
         machine.bash("ulimit -n 128; gflowd up --devices " + machine.devices)
         if first == "connections":
             held = held_connections(machine)
-            for one in held[-5:]:  # for the commands
-                one.close()
+            give_back(machine, held)
         jobs = [machine.submit("--cpus", "0", "bash", "-c", "echo begun; sleep 1000") for _ in range(40)]
         machine.until(jobs[-1], is_refused)
         running = [job for job in jobs if machine.job(job)["pid"]]
@@ -414,8 +425,7 @@ def test_jobs_and_connections_leave_descriptors_to_each_other(first):
         if first == "jobs":
             held = held_connections(machine)
             assert len(held) > 20, len(held)
-            for one in held[-5:]:
-                one.close()
+            give_back(machine, held)
         machine.ok("gcancel", *map(str, jobs))
         assert {job["status"] for job in machine.wait(*jobs)} == {"Cancelled"}
     finally:
@@ -459,7 +469,11 @@ def test_what_cannot_be_answered_for_want_of_descriptors_can_be_asked_again():
             assert is_told_to_try_again(refused := post(other, "/api/v1/gpu/allocate", "{}")), refused
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
         one.sendall(log)
-        assert one.recv(65536).endswith(b"here\n")
+        answer = b""
+        while not answer.endswith(b"\r\n\r\nhere\n"):  # in as many pieces as it comes
+            piece = one.recv(65536)
+            assert piece, answer
+            answer += piece
         assert '"success":true' in post(one, "/api/v1/gpu/allocate", held)
         one.close()
     finally:
@@ -483,7 +497,7 @@ def test_a_daemon_short_of_descriptors_is_heard():
     try:
         machine.up()
         pid = machine.daemon_pid()
-        leave_descriptors(pid, 34)
+        leave_descriptors(pid, 91)
         jobs = []
         while not jobs or not is_refused(machine.until(jobs[-1], lambda job: job["pid"] or is_refused(job))):
             jobs.append(machine.submit("sleep", "1000"))
