@@ -339,7 +339,7 @@ TEST_P(Overdue, AnErrorIsNotTheEndOfTheFirstProcess) {
 /// Those that run, what is made ready for the next one, and what is watched later.
 TEST_P(Overdue, JobsLeaveDescriptorsToOthers) {
   let_look(1, [] {});  // UBSan opens a pipe where it sees a class for the first time
-  const FewDescriptors few(40);
+  const FewDescriptors few(100);
   LaunchOrder made = script("sleep 1000");
   std::optional<Report> report;
   do {
