@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+#include <cstddef>
 #include <string_view>
 
 #include "api/operation.h"

@@ -10,7 +10,7 @@ namespace gflow::os {
 /// many jobs run.
 struct FileBudget {
   std::size_t jobs = 0;     ///< two while one runs, a few more while it starts
-  std::size_t watches = 0;  ///< processes that allocations in the queue are for, one each
+  std::size_t watches = 0;  ///< processes that allocations in the queue are for, up to two each
   std::size_t clients = 0;  ///< connections, and the logs they read
   std::size_t logs = 0;     ///< of these: so many are read at once, as most connections read none
 };

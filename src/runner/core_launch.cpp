@@ -170,7 +170,7 @@ constexpr std::size_t kDescriptorsOfShim = 6;
 Result<void> Runner::Core::check_files() const {
   constexpr std::size_t kOfRunning = 2;  // its supervisor, and what that says
   if (attempts.size() * kOfRunning + kDescriptorsOfShim > os::file_budget().jobs) {
-    errno = EMFILE;
+    errno = EMFILE;  // as if the limit were that of jobs
     return os::errno_error("make a descriptor");
   }
   return os::check_descriptors(kDescriptorsOfShim + kDescriptorsLeft);

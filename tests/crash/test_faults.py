@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import resource
 import select
 import shutil
@@ -434,11 +435,21 @@ def test_jobs_and_connections_leave_descriptors_to_each_other(first):
         machine.close()
 
 
+def answer_on(one):
+    """Whole, in as many pieces as it comes."""
+    answer = b""
+    while not (end := re.search(rb"Content-Length: (\d+)\b.*?\r\n\r\n", answer, re.S)) or len(answer) < end.end() + int(end[1]):
+        piece = one.recv(65536)
+        assert piece, answer
+        answer += piece
+    return answer.decode()
+
+
 def post(one, target, body):
     """Over a connection there is; the answer."""
     one.sendall(f"POST {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
-    return one.recv(65536).decode()
+    return answer_on(one)
 
 
 def test_what_cannot_be_answered_for_want_of_descriptors_can_be_asked_again():
@@ -462,18 +473,14 @@ def test_what_cannot_be_answered_for_want_of_descriptors_can_be_asked_again():
 
         leave_descriptors(pid, 0)
         one.sendall(log)
-        assert is_told_to_try_again(refused := one.recv(65536).decode()), refused
+        assert is_told_to_try_again(refused := answer_on(one)), refused
         assert is_told_to_try_again(refused := post(one, "/api/v1/gpu/allocate", held)), refused
         leave_descriptors(pid, 1)  # for the connection itself
         with socket.create_connection((host, int(port)), PATIENCE) as other:
             assert is_told_to_try_again(refused := post(other, "/api/v1/gpu/allocate", "{}")), refused
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
         one.sendall(log)
-        answer = b""
-        while not answer.endswith(b"\r\n\r\nhere\n"):  # in as many pieces as it comes
-            piece = one.recv(65536)
-            assert piece, answer
-            answer += piece
+        assert answer_on(one).endswith("\r\n\r\nhere\n")
         assert '"success":true' in post(one, "/api/v1/gpu/allocate", held)
         one.close()
     finally:
