@@ -40,7 +40,7 @@ fresh_run() {
     mount -t proc proc "$root/proc"
     mount --rbind /sys "$root/sys"
     mount -t tmpfs -o mode=755 tmpfs "$root/dev"
-    for node in null:3 zero:5 full:7 random:8 urandom:9; do mknod -m 666 "$root/dev/${node%:*}" c 1 "${node#*:}"; done
+    for node in null:3 zero:5 full:7 random:8 urandom:9 kmsg:11; do mknod -m 666 "$root/dev/${node%:*}" c 1 "${node#*:}"; done
     mknod -m 666 "$root/dev/tty" c 5 0
     mkdir "$root/dev/pts" "$root/dev/shm"
     mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
