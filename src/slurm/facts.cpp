@@ -63,17 +63,36 @@ std::vector<int> indices_in(std::string_view text) {
   return all;
 }
 
+/// "0/10,2/10": of each GPU in turn how many shards it has in use, and in all.
+std::vector<int> shared_indices_in(std::string_view text) {
+  std::vector<int> all;
+  int index = 0;
+  for (const std::string_view one : fields_between(text, ',')) {
+    const std::size_t slash = one.find('/');
+    if (slash == std::string_view::npos) return {};
+    if (number_of(one.substr(0, slash)) > 0) all.push_back(index);
+    ++index;
+  }
+  return all;
+}
+
+/// Slurm 22.05 and 24.11 write it in different ways.
 Gres gres_of(std::string_view text) {
   Gres gres;
-  constexpr std::string_view kIndices = "(IDX:";
-  if (const std::size_t at = text.find(kIndices); at != std::string_view::npos) {
-    const std::string_view rest = text.substr(at + kIndices.size());
-    gres.indices = indices_in(rest.substr(0, rest.find(')')));
+  constexpr std::string_view kIndices = "IDX:";
+  const std::size_t open = std::min(text.find('('), text.size());
+  if (open < text.size()) {
+    const std::string_view inside = text.substr(open + 1, text.find(')', open) - open - 1);
+    gres.indices = inside.starts_with(kIndices) ? indices_in(inside.substr(kIndices.size()))
+                                                : shared_indices_in(inside);
   }
-  text = text.substr(0, text.find('('));  // of "(S:0-1)", too, the sockets
+  text = text.substr(0, open);
   if (text.starts_with("gres:")) text.remove_prefix(5);
   if (text.starts_with("gres/")) text.remove_prefix(5);
-  std::vector<std::string_view> words = fields_between(text, ':');
+  std::vector<std::string_view> words = fields_between(text.substr(0, text.find('=')), ':');
+  if (const std::size_t at = text.find('='); at != std::string_view::npos) {
+    words.push_back(text.substr(at + 1));
+  }
   gres.kind = words.front();
   gres.count = 1;
   if (words.size() > 1 && parse_number(words.back())) {
@@ -239,6 +258,20 @@ void take_line(Details& details, std::string_view line) {
   }
 }
 
+/// Code and signal: "3:9", or until Slurm 23.02 the number wait() gives.
+std::optional<std::pair<int, int>> exit_of(std::string_view text) {
+  if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
+    const auto code = parse_number(text.substr(0, colon));
+    const auto signal = parse_number(text.substr(colon + 1));
+    if (!code || !signal) return std::nullopt;
+    return std::pair(small_number_of(text.substr(0, colon)),
+                     small_number_of(text.substr(colon + 1)));
+  }
+  const auto status = parse_number(text);
+  if (!status) return std::nullopt;
+  return std::pair(static_cast<int>(*status >> 8 & 0xFF), static_cast<int>(*status & 0x7F));
+}
+
 }  // namespace
 
 std::vector<Gres> read_gres(std::string_view text) {
@@ -298,9 +331,8 @@ void add_exits(std::vector<Job>& jobs, std::string_view text, const std::string&
   std::map<std::uint64_t, std::pair<int, int>> exits;
   for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
     const auto id = parse_number(trim(fields[i]));
-    const auto status = parse_number(trim(fields[i + 1]));
-    if (!id || !status) continue;
-    exits[*id] = {static_cast<int>(*status >> 8 & 0xFF), static_cast<int>(*status & 0x7F)};
+    const auto exit = exit_of(trim(fields[i + 1]));
+    if (id && exit) exits[*id] = *exit;
   }
   for (Job& job : jobs) {
     const auto at = exits.find(job.id);

@@ -41,6 +41,11 @@ TEST(SlurmFacts, GresAreRead) {
                         {"gpu:v100:3(IDX:0-1,3)", "gpu", "v100", 3, {0, 1, 3}},
                         {"gpu:v100:0(IDX:N/A)", "gpu", "v100", 0, {}},
                         {"shard:5(IDX:0)", "shard", "", 5, {0}},
+                        {"shard:2(0/10,0/10,0/10,2/10)", "shard", "", 2, {3}},
+                        {"shard:v100:12(10/10,2/10)", "shard", "v100", 12, {0, 1}},
+                        {"gres/gpu=1", "gpu", "", 1, {}},
+                        {"gres/gpu:v100=2", "gpu", "v100", 2, {}},
+                        {"cpu=3", "cpu", "", 3, {}},
                         {"gpu:1(IDX:0-9999999999)", "gpu", "", 1, {}}};
   for (const Case& one : cases) {
     const std::vector<Gres> read = read_gres(one.text);
@@ -147,6 +152,12 @@ TEST(SlurmFacts, ExitsAreTakenByTheMark) {
   for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id = i + 1;
   add_exits(jobs, "1;6f1792;6f\n2;6f9;6f\nx;6f;6f\n", "6f");
   EXPECT_EQ(jobs[0].exit, std::pair(7, 0));
+  EXPECT_EQ(jobs[1].exit, std::pair(0, 9));
+  EXPECT_FALSE(jobs[2].exit);
+  // Slurm 24.11.
+  for (Job& job : jobs) job.exit.reset();
+  add_exits(jobs, "1;6f3:0;6f\n2;6f0:9;6f\n3;6f3:;6f\n", "6f");
+  EXPECT_EQ(jobs[0].exit, std::pair(3, 0));
   EXPECT_EQ(jobs[1].exit, std::pair(0, 9));
   EXPECT_FALSE(jobs[2].exit);
 }

@@ -71,7 +71,8 @@ def submit(slurm, *words, **options):
 
 
 def described(slurm, job):
-    return slurm.ok("scontrol", "--oneliner", "--details", "show", "job", job)
+    """As Slurm 22.05 writes it; 24.11 has 'gres/gpu'."""
+    return slurm.ok("scontrol", "--oneliner", "--details", "show", "job", job).replace("gres/", "gres:")
 
 
 def shown(slurm, job):
