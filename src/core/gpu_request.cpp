@@ -173,7 +173,7 @@ Result<void> normalise(Request& request) {
   }
   request.vendor = read_vendor(vendor).value_or(vendor);
   if (const auto read = read_models(request.models); !read) {
-    return fail(read.error().code, "gpu_models: " + read.error().message);
+    return fail(read.error().code, tr_format("{}: {}", "gpu_models", read.error().message));
   }
   const auto each_once = [](auto& list) {
     std::ranges::sort(list);

@@ -65,4 +65,10 @@ Result<const Job*> find_allocation(const Exchange& exchange) {
   return find_allocation(exchange, JobId(number.value_or(0)));
 }
 
+api::Asked<const Job*> find_allocation(const Exchange& exchange, const api::GpuNeed& need) {
+  auto job = find_allocation(exchange, need.allocation_id);
+  if (!job) return api::refuse("/allocation_id", job.error());
+  return *job;
+}
+
 }  // namespace gflow::server

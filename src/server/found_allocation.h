@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "api/gpu_resources.h"
+#include "api/refusal.h"
 #include "server/exchange.h"
 
 namespace gflow::server {
@@ -17,6 +18,9 @@ constexpr int kAccepted = 202;
 /// Errors: NotFound, Permission.
 [[nodiscard]] Result<const Job*> find_allocation(const Exchange& exchange, JobId id);
 [[nodiscard]] Result<const Job*> find_allocation(const Exchange& exchange);
+/// The one a need names by its allocation_id; errors name the field.
+[[nodiscard]] api::Asked<const Job*> find_allocation(const Exchange& exchange,
+                                                     const api::GpuNeed& need);
 
 /// The machine of a node; null for one that is not known any more.
 [[nodiscard]] const Machine* machine_of(const engine::State& state, const std::string& node);

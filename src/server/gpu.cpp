@@ -7,6 +7,7 @@
 #include "base/translate.h"
 #include "core/catalogue.h"
 #include "core/gpu_request.h"
+#include "server/found_allocation.h"
 #include "server/gpu_need.h"
 #include "server/gpu_nodes.h"
 #include "server/handlers.h"
@@ -34,7 +35,7 @@ struct DeviceFilter {
 Result<DeviceFilter> filter_of(const GpuNodesQuery& query, const engine::State& state) {
   DeviceFilter filter;
   if (const auto read = read_gpu_type(query.gpu_type, filter.request); !read) {
-    return fail(read.error().code, "gpu_type: " + read.error().message);
+    return fail(read.error().code, tr_format("{}: {}", "gpu_type", read.error().message));
   }
   filter.least = memory_wanted(filter.request, query.min_memory_gb, state);
   return filter;
@@ -66,29 +67,67 @@ std::optional<std::vector<api::NodeView>> known_nodes(Exchange& exchange) {
   return std::nullopt;
 }
 
+/// Whether it can be met, and is, by GPUs nobody holds.
+Result<void> judge_request(const Exchange& exchange,
+                           const gflow::Request& request,
+                           api::GpuValidation& validation) {
+  const engine::State& state = exchange.service.state();
+  JobSpec spec;
+  spec.user = GF_TRY(job_owner(exchange.caller));
+  spec.request = request;
+  (void)GF_TRY(state.rank(request, 1));
+  validation.valid = true;
+  const engine::Starts starts = GF_TRY(state.starts(spec, 1));
+  validation.available = !starts.jobs.empty();
+  if (!validation.available) {
+    const auto preview = GF_TRY(state.preview(spec, exchange.service.now()));
+    const Shown shown(exchange.caller, state);
+    validation.error_message = why_text(shown.of(preview.blockers, spec.user));
+  }
+  return {};
+}
+
+/// As an allocation of it would be answered.
+api::Asked<api::GpuValidation> validation_of(const Exchange& exchange, const api::GpuNeed& need) {
+  const Service& service = exchange.service;
+  api::GpuValidation validation;
+  if (need.allocation_id.is_set()) {
+    const auto job = find_allocation(exchange, need);
+    if (!job) return std::unexpected(job.error());
+    const auto view = view_of_allocation(exchange.caller, service, **job);
+    const auto same = check_is_of(need, **job, view.gpu_config, service.state());
+    if (!same) return std::unexpected(same.error());
+    validation.request = gpu_request_text((*job)->spec.request);
+    validation.valid = true;
+    validation.available = view.gpu_config.has_value();
+    validation.error_message = view.error_message;
+    return validation;
+  }
+  const auto request = request_of(need, service.state());
+  if (!request) return std::unexpected(request.error());
+  const auto processes = held_for(need, exchange.caller);
+  if (!processes) return std::unexpected(processes.error());
+  validation.request = gpu_request_text(*request);
+  const auto judged = judge_request(exchange, *request, validation);
+  if (!judged) validation.error_message = judged.error().message;
+  return validation;
+}
+
+/// For people: "gpu_type: 'fast' is not a model of GPUs".
+std::string text_of(const api::Refusal& refusal) {
+  if (refusal.fields.empty()) return refusal.message;
+  const api::FieldError& wrong = refusal.fields.front();
+  return tr_format("{}: {}", wrong.pointer.substr(1), wrong.detail);
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
 void answer_validation(Exchange exchange, api::GpuNeed need) {
   if (!known_nodes(exchange)) return;
-  const engine::State& state = exchange.service.state();
-  api::GpuValidation validation;
-  JobSpec spec;
-  const auto judge = [&]() -> Result<void> {
-    const User owner = GF_TRY(job_owner(exchange.caller));
-    spec.user = owner;
-    spec.request = GF_TRY(request_of(need, state));
-    validation.request = gpu_request_text(spec.request);
-    (void)GF_TRY(state.rank(spec.request, 1));
-    validation.valid = true;
-    const engine::Starts starts = GF_TRY(state.starts(spec, 1));
-    validation.available = !starts.jobs.empty();
-    if (!validation.available) {
-      const auto preview = GF_TRY(state.preview(spec, exchange.service.now()));
-      const Shown shown(exchange.caller, state);
-      validation.error_message = why_text(shown.of(preview.blockers, owner));
-    }
-    return {};
-  };
-  if (const auto judged = judge(); !judged) validation.error_message = judged.error().message;
-  exchange.respond(short_reply_of(std::move(validation)));
+  auto validation = validation_of(exchange, need);
+  if (validation) return exchange.respond(short_reply_of(*std::move(validation)));
+  api::GpuValidation invalid;
+  invalid.error_message = text_of(validation.error());
+  exchange.respond(short_reply_of(std::move(invalid)));
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include "base/word_hash.h"
 #include "core/gpu_request.h"
 #include "os/paths.h"
-#include "os/process.h"
 #include "server/answered_allocations.h"
 #include "server/found_allocation.h"
 #include "server/framework_setup.h"
@@ -155,36 +154,6 @@ void await_start(const std::shared_ptr<Asked>& asked) {
   });
 }
 
-/// A process of the caller's; none for 0. Errors: Permission for one of another user, NotFound.
-Result<std::optional<ProcessId>> process_of(int pid, const Principal& caller) {
-  if (pid == 0) return std::nullopt;
-  const auto facts = GF_TRY(os::find_process(pid));
-  const auto owner = os::process_owner(pid);
-  if (!facts || !owner || !os::is_process(pid)) {
-    return fail(Code::NotFound, tr_format("there is no process {}", pid));
-  }
-  if (caller.uid != *owner) {
-    return fail(Code::Permission, tr_format("process {} is not yours", pid));
-  }
-  return ProcessId{pid, facts->start_time};
-}
-
-/// What says nothing of the process is no fault of the field.
-std::unexpected<api::Refusal> refused(std::string pointer, Error why) {
-  if (why.code != Code::NotFound && why.code != Code::Permission) {
-    return std::unexpected(api::Refusal(std::move(why)));
-  }
-  return api::refuse(std::move(pointer), why);
-}
-
-api::Asked<HeldFor> held_for(const api::GpuNeed& need, const Principal& caller) {
-  auto owner = process_of(need.pid, caller);
-  if (!owner) return refused("/pid", std::move(owner).error());
-  auto waiter = process_of(need.wait_pid, caller);
-  if (!waiter) return refused("/wait_pid", std::move(waiter).error());
-  return HeldFor{.owner = *owner, .waiter = *waiter};
-}
-
 /// What is asked for, and for whom: as far as the body says.
 struct Wanted {
   gflow::Request request;
@@ -275,7 +244,7 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
     return exchange.respond(problem(*unknown, kUnavailable));
   }
   if (need.allocation_id.is_set()) {
-    const auto job = find_allocation(exchange, need.allocation_id);
+    const auto job = find_allocation(exchange, need);
     if (!job) return exchange.respond(problem(job.error()));
     const auto view = view_of_need(exchange, **job, need, framework);
     if (!view) return exchange.respond(problem(view.error()));

@@ -8,6 +8,7 @@
 #include "base/translate.h"
 #include "core/catalogue.h"
 #include "core/gpu_request.h"
+#include "os/process.h"
 
 namespace gflow::server {
 namespace {
@@ -49,6 +50,29 @@ bool is_sold_with(std::string_view model, Memory reported, Memory nominal) {
          catalogue::memory_of(model) == nominal;
 }
 
+/// A process of the caller's; none for 0. Errors: Permission for one of another user, NotFound.
+Result<std::optional<ProcessId>> process_of(int pid, const Principal& caller) {
+  if (pid == 0) return std::nullopt;
+  const auto facts = GF_TRY(os::find_process(pid));
+  const auto owner = os::process_owner(pid);
+  if (!facts || !owner || !os::is_process(pid)) {
+    return fail(Code::NotFound, tr_format("there is no process {}", pid));
+  }
+  if (caller.uid != *owner) {
+    return fail(Code::Permission, tr_format("process {} is not yours", pid));
+  }
+  return ProcessId{pid, facts->start_time};
+}
+
+/// The field is at fault where the process is not there or is not theirs, not where nothing could be
+/// found out about it.
+std::unexpected<api::Refusal> refused(std::string pointer, Error why) {
+  if (why.code != Code::NotFound && why.code != Code::Permission) {
+    return std::unexpected(api::Refusal(std::move(why)));
+  }
+  return api::refuse(std::move(pointer), why);
+}
+
 }  // namespace
 
 Memory memory_wanted(const gflow::Request& request, double gb, const engine::State& state) {
@@ -69,7 +93,7 @@ Memory memory_wanted(const gflow::Request& request, double gb, const engine::Sta
 }
 
 Result<void> read_gpu_type(std::string_view text, gflow::Request& into) {
-  if (is_any(text)) return {};
+  if (is_any(text)) return normalise(into);
   const std::string_view type = trim(text);
   if (type.contains(',')) {
     return fail(Code::Usage,
@@ -115,8 +139,15 @@ api::Asked<gflow::Request> request_of(const api::GpuNeed& need, const engine::St
     return api::refuse("/gpu_type", type.error());
   }
   request.gpu_memory = memory_wanted(request, need.memory_gb, state);
-  if (const auto normal = normalise(request); !normal) return api::refuse("", normal.error());
   return request;
+}
+
+api::Asked<HeldFor> held_for(const api::GpuNeed& need, const Principal& caller) {
+  auto owner = process_of(need.pid, caller);
+  if (!owner) return refused("/pid", std::move(owner).error());
+  auto waiter = process_of(need.wait_pid, caller);
+  if (!waiter) return refused("/wait_pid", std::move(waiter).error());
+  return HeldFor{.owner = *owner, .waiter = *waiter};
 }
 
 api::Asked<void> check_is_of(const api::GpuNeed& need,

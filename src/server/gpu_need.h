@@ -9,10 +9,12 @@
 #include "base/result.h"
 #include "core/job.h"
 #include "engine/state.h"
+#include "server/holder.h"
 
 namespace gflow::server {
 
-/// What a program says it needs, as every job asks for it. Errors: Usage, for a model that is none.
+/// What a program says it needs, as every job asks for it. Errors: Usage, of the field that is
+/// wrong, by its JSON pointer.
 [[nodiscard]] api::Asked<gflow::Request> request_of(const api::GpuNeed& need,
                                                     const engine::State& state);
 
@@ -22,6 +24,9 @@ namespace gflow::server {
                                    double gb,
                                    const engine::State& state);
 
+/// The processes it is bound to. Errors: of a field that names none of the caller's.
+[[nodiscard]] api::Asked<HeldFor> held_for(const api::GpuNeed& need, const Principal& caller);
+
 /// Whether what is asked of an allocation there is, by its allocation_id, is no other than it is:
 /// as it was asked for, or as it was told. Errors: Usage.
 [[nodiscard]] api::Asked<void> check_is_of(const api::GpuNeed& need,
@@ -29,7 +34,7 @@ namespace gflow::server {
                                            const std::optional<api::GpuConfig>& told,
                                            const engine::State& state);
 
-/// Puts "V100", "nvidia", "A100|H100" or "any" into a request. Errors: Usage.
+/// Puts "V100", "nvidia", "A100|H100" or "any" into a request, which is normal then. Errors: Usage.
 [[nodiscard]] Result<void> read_gpu_type(std::string_view text, gflow::Request& into);
 
 }  // namespace gflow::server

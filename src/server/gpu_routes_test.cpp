@@ -104,11 +104,30 @@ TEST(GpuNeed, AMistakeNamesItsField) {
       {R"({"gpus":"1","gpu_count":2})", "gpus"},
       {R"({"pid":2000000000})", "pid"},
       {R"({"wait":true,"wait_pid":2000000000})", "wait_pid"},
+      {R"({"allocation_id":9999})", "allocation_id"},
   };
   for (const auto& [need, field] : cases) {
     const Reply reply = desk.ask(kAlice, "POST", "/api/v1/gpu/allocate", need);
-    EXPECT_EQ(reply.status, field.ends_with("pid") ? 404 : 400) << need;
+    EXPECT_EQ(reply.status, field.ends_with("id") ? 404 : 400) << need;
     EXPECT_NE(reply.body.find(R"("errors":[{"pointer":"/)" + field + R"(")"), std::string::npos)
+        << reply.body;
+  }
+}
+
+TEST(GpuNeed, WhatIsNotGivenIsNotValid) {
+  FakeDesk desk;
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({"gpu_type":"V100|fast"})", "gpu_type: 'fast' is not a model of GPUs"},
+      {R"({"memory_gb":0.0001})", "memory_gb: 0.0001 is less than 1 MiB"},
+      {R"({"pid":2000000000})", "pid: there is no process 2000000000"},
+      {R"({"wait":true,"wait_pid":2000000000})", "wait_pid: there is no process 2000000000"},
+      {R"({"allocation_id":9999})", "allocation_id: there is no allocation 9999"},
+  };
+  for (const auto& [need, why] : cases) {
+    const Reply reply = desk.ask(kAlice, "POST", "/api/v1/gpu/validate", need);
+    EXPECT_EQ(reply.status, 200) << need;
+    EXPECT_NE(reply.body.find(R"("valid":false,"available":false,"error_message":")" + why),
+              std::string::npos)
         << reply.body;
   }
 }
