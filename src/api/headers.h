@@ -95,7 +95,7 @@ inline constexpr auto kRequestHeaders = std::to_array<RequestHeader>({
     {.name = "X-Request-Id",
      .component = "XRequestId",
      .help = tr_later("id of the request in the log of gflowd and in its answer: 1 to 64 letters, "
-                      "digits, '.', '_' and '-'; another one is replaced"),
+                      "digits, '.', '_' and '-'; a value of another form is replaced"),
      .is_sent_by_pages = true},
 });
 

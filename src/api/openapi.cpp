@@ -18,9 +18,9 @@
 namespace gflow::api {
 namespace {
 
-// What any route may answer, whatever it does: how the request came, and how gflowd is.
-constexpr std::array kAnywhere = {400, 401, 403, 406, 408, 421, 429, 431, 500, 503};
-constexpr std::array kWithBody = {413, 415, 501};
+// What any route may answer, whatever it does: how the request came, with or without a body that
+// it has no use for, and how gflowd is.
+constexpr std::array kAnywhere = {400, 401, 403, 406, 408, 413, 415, 421, 429, 431, 500, 501, 503};
 constexpr std::array kOfChanges = {507};
 
 Value list_of(const std::vector<std::string>& texts) {
@@ -232,7 +232,6 @@ std::string problem_name(int status) {
 
 std::set<int> errors_of(const RouteView& route) {
   std::set<int> errors(kAnywhere.begin(), kAnywhere.end());
-  if (!route.about->body.empty()) errors.insert(kWithBody.begin(), kWithBody.end());
   if (route.method != "GET") errors.insert(kOfChanges.begin(), kOfChanges.end());
   for (const int status : route.about->errors) {
     if (status != 0) errors.insert(status);

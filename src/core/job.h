@@ -139,7 +139,7 @@ struct Payload {
   friend bool operator==(const Payload&, const Payload&) = default;
 };
 
-/// A text in one printable line of at most 4 KiB, with "..." for what was cut: JobSpec::command.
+/// A text in one printable line, of which what is beyond 4 KiB is "...": JobSpec::command.
 [[nodiscard]] std::string shown_line(std::string_view text);
 /// The same of arguments, quoted as for a shell.
 [[nodiscard]] std::string shown_line(std::span<const std::string> argv);

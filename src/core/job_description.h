@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <tuple>
+#include <utility>
 
 #include "base/result.h"
 #include "core/description.h"
@@ -348,25 +349,36 @@ struct Description<Job> {
   };
 };
 
-/// A new member of a job does not compile until it is named here, and its row is counted; then
-/// those that copy jobs by hand do not, which count the rows. The id has none, nor has the state,
-/// whose parts have theirs.
-constexpr bool has_no_other_member(const Job& job) {
-  [[maybe_unused]] const auto& [id,
-                                spec,
-                                state,
-                                submitted,
-                                lived,
-                                payload_bytes,
-                                attempts,
-                                retries,
-                                preemptions,
-                                served,
-                                served_gpu_time] = job;
-  return true;
+/// All members of a job: a new one does not compile until it is named here and has a row above.
+/// Those that copy jobs by hand assert how many rows there are.
+constexpr auto members_of(const Job& job) {
+  const auto& [id,
+               spec,
+               state,
+               submitted,
+               lived,
+               payload_bytes,
+               attempts,
+               retries,
+               preemptions,
+               served,
+               served_gpu_time] = job;
+  return std::tie(id,
+                  spec,
+                  state,
+                  submitted,
+                  lived,
+                  payload_bytes,
+                  attempts,
+                  retries,
+                  preemptions,
+                  served,
+                  served_gpu_time);
 }
 inline constexpr std::size_t kJobFields = std::tuple_size_v<decltype(Description<Job>::kFields)>;
-static_assert(kJobFields == 9);
+/// The id has no row, nor has the state, whose parts have theirs.
+static_assert(std::tuple_size_v<decltype(members_of(std::declval<const Job&>()))> ==
+              kJobFields + 2);
 
 /// What was asked for, row by row. Errors: Code::Usage naming a number that is out of its range, a
 /// text that is too long, or a list of too many.

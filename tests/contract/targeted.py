@@ -66,7 +66,7 @@ def chosen(operation, kind):
 def spare(case):
     """What is made up must not happen to name, and end, what a verb is to meet as somebody else's."""
     def spared(number):
-        return number + 1_000_000 if number in TOLD["other"].values() else number
+        return int(number) + 1_000_000 if str(number) in map(str, TOLD["other"].values()) else number
 
     if "id" in (case.path_parameters or {}):
         case.path_parameters = dict(case.path_parameters) | {"id": spared(case.path_parameters["id"])}
@@ -82,7 +82,7 @@ def before_call(context, case, kwargs):
     kind = KINDS.get((case.operation.method.upper(), case.operation.path))
     if kind is None or case.meta is None:
         return
-    # Of what is wrong its headers alone may be, which gflowd takes as they are.
+    # A case may be wrong in its headers alone; gflowd ignores those it does not know.
     found = chosen(operation, kind) if case.meta.generation.mode == GenerationMode.POSITIVE else None
     if found is None:
         return spare(case)
