@@ -13,10 +13,15 @@ namespace gflow::daemon {
 /// Ends those whose client cannot know of them, as the gflowd before ended ahead of its answer: but
 /// for one that gave a key, by which it can ask again.
 Result<void> Loop::take_over_allocations() {
+  std::vector<JobId> allocations;
+  // Of a long queue only these are unpacked.
+  state_.glance_some({.statuses = kNotEnded}, JobQuery::kAll, [&](const auto& found) {
+    if (found.spec->allocation) allocations.push_back(found.id);
+  });
   std::vector<JobId> known;
   std::vector<const Job*> others;
-  for (const Job* job : state_.list({.statuses = kNotEnded})) {
-    if (!job->spec.allocation) continue;
+  for (const JobId id : allocations) {
+    const Job* job = state_.find(id);
     owners_.see(*job);
     if (answered_.may_be_known(job->id)) {
       known.push_back(job->id);

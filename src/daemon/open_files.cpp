@@ -4,18 +4,18 @@
 #include <cstdint>
 
 #include "base/translate.h"
-#include "os/file_budget.h"
+#include "core/file_budget.h"
 #include "os/host.h"
 
 namespace gflow::daemon {
 
 Result<void> check_open_files() {
   const std::uint64_t most = os::most_open_files();
-  if (most >= os::kLeastFiles) return {};
+  if (most >= kLeastFiles) return {};
   return fail(Code::Failure,
               tr_format("gflowd needs at least {} open files and may have {} here: raise the limit "
                         "('ulimit -n', or LimitNOFILE= of its service)",
-                        os::kLeastFiles,
+                        kLeastFiles,
                         most));
 }
 

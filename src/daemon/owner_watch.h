@@ -3,13 +3,17 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
+#include <vector>
 
 #include "core/job.h"
 #include "os/fd.h"
+#include "server/holder.h"
 #include "store/store.h"
 
 namespace gflow::daemon {
@@ -26,16 +30,26 @@ class OwnerWatch {
 
  private:
   using Descriptor = boost::asio::posix::stream_descriptor;
+  struct Watched {
+    std::vector<server::ProcessId> processes;
+    std::deque<Descriptor> held;  ///< that tell at once; none of those that are looked at in turn
+  };
   void watch(JobId job);
-  void watch(JobId job, os::Fd process);
+  void look(JobId job);
+  [[nodiscard]] bool hold(JobId job, Watched& watched);
+  void look_in_turn();
+  void wait_for_turn();
+  void forget(JobId job);
   void tell(JobId job);
 
   boost::asio::io_context& io_;
   store::Store& store_;
   std::function<void(JobId)> on_gone_;
-  std::size_t max_watched_;  ///< jobs, with two files each; of others it is seen once they
-                             ///< have their GPUs
-  std::map<JobId, std::deque<Descriptor>> watched_;
+  std::size_t free_files_;  ///< of those that processes may be held with
+  std::map<JobId, Watched> watched_;
+  std::set<JobId> in_turn_;  ///< of these, those for which there is no file
+  JobId looked_at_;          ///< the last one of them
+  boost::asio::steady_timer turn_;
 };
 
 }  // namespace gflow::daemon

@@ -33,7 +33,7 @@ class Fd {
 
 /// A second descriptor of the same open file (close-on-exec); none if there are too many.
 [[nodiscard]] Fd duplicate(int fd);
-/// Whether it is that no more files can be opened, here or on the whole machine: it may go later.
+/// Whether too many files are open, of this process or of the whole machine (EMFILE, ENFILE).
 [[nodiscard]] bool is_out_of_files(const Error& error);
 /// Whether so many more can be had at once. Errors: why not.
 [[nodiscard]] Result<void> check_descriptors(std::size_t count);

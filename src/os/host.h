@@ -11,7 +11,8 @@ namespace gflow::os {
 [[nodiscard]] Memory host_memory();
 /// How many descriptors this process can have open once the limit is raised.
 [[nodiscard]] std::uint64_t most_open_files();
-
+/// How many it may have open as things are.
+[[nodiscard]] std::uint64_t open_file_limit();
 /// Raises how many files this process may have open to the most it may ask for; what it was before.
 std::uint64_t raise_open_files();
 

@@ -48,6 +48,9 @@ struct Runner::Core {
   void forget(Key key);
   /// For the next launch. Without it that takes longer, nothing else.
   void make_standby();
+  /// Whether the jobs that are watched, and so many files more, are within the share of jobs.
+  [[nodiscard]] bool have_share(std::size_t more = 0) const;
+  /// Errors: that too many files are open, for one more job or at all.
   [[nodiscard]] Result<void> check_files() const;
   /// The ports an attempt was given before this daemon started.
   void note_ports(Key key);

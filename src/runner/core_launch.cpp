@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/random.h>
@@ -13,8 +14,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "core/file_budget.h"
 #include "os/file.h"
-#include "os/file_budget.h"
+#include "os/host.h"
 #include "runner/core.h"
 #include "runner/environment.h"
 #include "runner/gpu_share.h"
@@ -166,12 +168,19 @@ Result<Shim> Runner::Core::start_shim(const AttemptFiles& files,
 /// At once: of its ports, of the pipe and what goes to the supervisor, of that itself.
 constexpr std::size_t kDescriptorsOfShim = 6;
 
-/// Errors: that there are too many open files, for one more job or at all.
+bool Runner::Core::have_share(std::size_t more) const {
+  constexpr std::size_t kOfRunning = 3;  // its supervisor, what that says, its first process
+  return attempts.size() * kOfRunning + more <= file_budget(os::open_file_limit()).jobs;
+}
+
 Result<void> Runner::Core::check_files() const {
-  constexpr std::size_t kOfRunning = 2;  // its supervisor, and what that says
-  if (attempts.size() * kOfRunning + kDescriptorsOfShim > os::file_budget().jobs) {
-    errno = EMFILE;  // as if the limit were that of jobs
-    return os::errno_error("make a descriptor");
+  if (!have_share(kDescriptorsOfShim)) {
+    return std::unexpected(Error{
+        Code::Failure,
+        fmt::format("{} jobs run, and gflowd may open no more files for another one: raise its "
+                    "limit ('ulimit -n', or LimitNOFILE= of its service)",
+                    attempts.size()),
+        EMFILE});
   }
   return os::check_descriptors(kDescriptorsOfShim + kDescriptorsLeft);
 }

@@ -124,6 +124,9 @@ void Runner::Core::watch_first_process(Watched& watched) {
   if (!facts) return begin_looking(watched, LookFor::Remains, now);
   // One that is no child of the supervisor is another that has its pid by now.
   if (!*facts || (*facts)->parent != watched.shim_pid) return first_process_ended(watched);
+  if (has_ended(*process)) return first_process_ended(watched);
+  // More jobs were taken over than could be started: these are looked at in turn.
+  if (!have_share()) return begin_looking(watched, LookFor::Remains, now);
   watched.first_process = std::move(*process);
   if (listen(watched, Source::FirstProcess, watched.first_process)) return;
   watched.first_process.reset();

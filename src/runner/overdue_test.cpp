@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "attempt/control.h"
 #include "attempt/order.h"
@@ -98,6 +101,22 @@ class Overdue : public RunnerBench {
   [[nodiscard]] std::string unnote_first_process() {
     EXPECT_EQ(::truncate(path("attempts/7.1/exit").c_str(), attempt::kExitFileSize), 0);
     return path("attempts/7.1/started");
+  }
+  /// Of a job more than there are descriptors for.
+  [[nodiscard]] Outcome launch_until_one_is_refused() {
+    LaunchOrder made = script("sleep 1000");
+    std::optional<Report> report;
+    do {
+      ++made.job.value;
+      launch(made);
+      report = next(made.job);
+    } while (report && std::holds_alternative<Started>(*report));
+    std::erase(open_, std::pair(made.job, made.attempt));
+    if (!report || !std::holds_alternative<Gone>(*report)) return {};
+    Outcome refused = std::get<Gone>(*report).outcome;
+    EXPECT_EQ(refused.failure, (Failure{FailureKind::Node, "start the supervisor", EMFILE}));
+    EXPECT_GE(open_.size(), 3U) << "it is not so that none can run";
+    return refused;
   }
   /// For so long time passes for all: until another job has ended at its limit.
   void let_pass(seconds limit) {
@@ -336,22 +355,53 @@ TEST_P(Overdue, AnErrorIsNotTheEndOfTheFirstProcess) {
   EXPECT_EQ(outcome.exit_code, 3) << outcome.message;
 }
 
+/// However many more descriptors there are.
+TEST_P(Overdue, JobsHaveTheirShareOfDescriptors) {
+  let_look(1, [] {});  // UBSan opens a pipe where it sees a class for the first time
+  const FewDescriptors few(100);
+  const Outcome refused = launch_until_one_is_refused();
+  EXPECT_EQ(refused.message.rfind(std::to_string(open_.size()) + " jobs run", 0), 0U)
+      << refused.message;
+  EXPECT_TRUE(os::check_descriptors(40));
+}
+
+/// Under a limit that is lower than before: their supervisors are held, and no more.
+TEST_P(Overdue, JobsThatAreTakenOverLeaveDescriptorsToOthers) {
+  constexpr int kOthers = 12;
+  Fifo go = fifo("go");
+  launch(script("read x < go; exit 3"));
+  const int pid = wait_started();
+  LaunchOrder made = script("sleep 1000");
+  for (int i = 0; i < kOthers; ++i) {
+    ++made.job.value;
+    launch(made);
+    (void)wait_started(made.job);
+  }
+  const int supervisor = shim_of(pid);
+  const std::vector<std::pair<JobId, int>> running = open_;
+  runner_.reset();
+  const FewDescriptors few(70);
+  reopen();
+  const std::size_t before = os::names_in("/proc/self/fd")->size();
+  for (const auto& [job, attempt] : running) {
+    const Adoption adoption = runner_->adopt(job, attempt, options_.boot_id);
+    EXPECT_TRUE(std::holds_alternative<StillRuns>(adoption)) << job.value;
+  }
+  let_look(3, [] {});
+  EXPECT_EQ(os::names_in("/proc/self/fd")->size(), before + running.size());
+  stop_supervisor(supervisor);
+  go.say("on");
+  EXPECT_EQ(wait_gone().exit_code, 3) << "it is noticed all the same";
+}
+
 /// Those that run, what is made ready for the next one, and what is watched later.
 TEST_P(Overdue, JobsLeaveDescriptorsToOthers) {
   let_look(1, [] {});  // UBSan opens a pipe where it sees a class for the first time
-  const FewDescriptors few(100);
-  LaunchOrder made = script("sleep 1000");
-  std::optional<Report> report;
-  do {
-    ++made.job.value;
-    launch(made);
-    report = next(made.job);
-  } while (report && std::holds_alternative<Started>(*report));
-  ASSERT_TRUE(report && std::holds_alternative<Gone>(*report));
-  const Outcome refused = std::get<Gone>(*report).outcome;
-  EXPECT_EQ(refused.failure, (Failure{FailureKind::Node, "start the supervisor", EMFILE}));
-  std::erase(open_, std::pair(made.job, made.attempt));
-  EXPECT_GE(open_.size(), 3U) << "it is not so that none can run";
+  std::vector<os::Fd> of_others(300);
+  for (os::Fd& one : of_others) one = os::duplicate(STDERR_FILENO);
+  const FewDescriptors few(40);
+  const Outcome refused = launch_until_one_is_refused();
+  EXPECT_NE(refused.message.find(::strerror(EMFILE)), std::string::npos) << refused.message;
   let_look(3, [] {});
   EXPECT_TRUE(os::check_descriptors(4))
       << "for who asks that one ends, and for files that are read";

@@ -22,6 +22,13 @@ Reply wait_reply(std::string why, RateLimit::Verdict verdict) {
   return reply;
 }
 
+/// Of one connection the answer would not change, as the kernel is asked when it begins.
+Reply ask_again(const Error& error) {
+  Reply reply = problem(error);
+  reply.hangs_up = true;
+  return reply;
+}
+
 /// What came, as one line of the log may have it.
 std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 200;
@@ -90,7 +97,7 @@ Authenticator::Decision Authenticator::by_connection(const Guest& guest,
     return turn_down(guest, request, [&] { return shown().error(); }, now);
   }
   if (guest.refusal) {
-    if (os::is_out_of_files(*guest.refusal)) return problem(*guest.refusal);
+    if (os::is_out_of_files(*guest.refusal)) return ask_again(*guest.refusal);
     const Error refusal{guest.refusal->code, tr(guest.refusal->message)};
     return guest.is_known ? problem(refusal) : unauthorized(refusal);
   }

@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/edge.h"
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <boost/beast/http/status.hpp>
 #include <utility>
 
-#include "api/json.h"
 #include "base/translate.h"
+#include "core/file_budget.h"
 #include "os/clock.h"
 #include "os/fd.h"
-#include "os/file_budget.h"
+#include "os/host.h"
 #include "os/signals.h"
 #include "os/tcp.h"
 #include "os/unix_socket.h"
 #include "server/authenticator.h"
-#include "server/conventions.h"
 #include "server/routes.h"
 
 namespace gflow::server {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::uint32_t kNobody = 65534;  // who is not known is counted as one user
@@ -44,29 +40,12 @@ struct Connections {
 Connections possible_connections(const HttpServer::Options& options) {
   constexpr std::size_t kOfEachTls = 3;  // its own, and both ends of what is said within
   constexpr std::size_t kMostElsewhere = 512;
-  const os::FileBudget files = os::file_budget();
+  const FileBudget files = file_budget(os::open_file_limit());
   const std::size_t free = files.clients - files.logs;
   const std::size_t wanted = options.max_connections;
   const std::size_t elsewhere =
       options.tls ? std::min({wanted, kMostElsewhere, free / 3 / kOfEachTls}) : 0;
   return {std::min(wanted, free - elsewhere * kOfEachTls), elsewhere};
-}
-
-/// Says why and leaves the connection to be closed. What does not fit its buffer is not waited for.
-void turn_away(int socket, const Error& error) {
-  const int status = error.code == Code::Exhausted ? 429 : api::http_status(error.code);
-  Reply reply = problem(error, status);
-  add_retry_after(reply);
-  const std::string_view reason =
-      http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)));
-  std::string text = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
-                                 status,
-                                 reason,
-                                 reply.content_type,
-                                 reply.body.size());
-  for (const auto& [name, value] : reply.headers) text += fmt::format("{}: {}\r\n", name, value);
-  text += "Connection: close\r\n\r\n" + reply.body;
-  (void)::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 }  // namespace
@@ -225,9 +204,11 @@ Result<Guest> Edge::admit(Via via, int socket) {
     guest.peer.uid = uid.value_or(kNobody);
     guest.is_known = uid.has_value();
     auto may = uid ? may_enter(*uid) : std::unexpected(uid.error());
-    if (!may) guest.refusal = std::move(may).error();
-    // Who asks is then not known either, and may be in a moment: problem() says so.
-    if (!may && !os::is_out_of_files(*guest.refusal)) guest.refusal->code = Code::Permission;
+    if (!may) {
+      guest.refusal = std::move(may).error();
+      // For want of files it is not known who asks, and may be in a moment: problem() says so.
+      if (!os::is_out_of_files(*guest.refusal)) guest.refusal->code = Code::Permission;
+    }
   } else {
     guest.peer = GF_TRY(os::peer_of(socket));
     GF_CHECK(may_enter(guest.peer.uid));
@@ -239,12 +220,12 @@ void Edge::welcome(Via via, Listener::Socket socket) {
   auto guest = admit(via, socket.native_handle());
   if (!guest) {
     counters_.refused(Refusal::Permission);
-    return turn_away(socket.native_handle(), guest.error());
+    return turned_away_.add(std::move(socket), guest.error());
   }
   auto connection = admission_.take_connection(*guest);
   if (!connection) {
     counters_.refused(Refusal::Connections);
-    return turn_away(socket.native_handle(), connection.error());
+    return turned_away_.add(std::move(socket), connection.error());
   }
   begin_session(std::move(*guest), std::move(socket), std::move(*connection));
 }
@@ -308,6 +289,7 @@ void Edge::stop_accepting() {
 /// Those who await an answer get none any more; those it is written to have a moment to read it.
 void Edge::take_leave() {
   stop_accepting();
+  turned_away_.close();
   const auto open = sessions_;
   for (const auto& session : open) {
     if (!session->is_sending()) session->close();

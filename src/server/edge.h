@@ -19,6 +19,7 @@
 #include "server/request_log.h"
 #include "server/session.h"
 #include "server/tls_front.h"
+#include "server/turned_away.h"
 #include "server/web_guard.h"
 
 namespace gflow::server {
@@ -98,6 +99,7 @@ class Edge : private SessionHost {
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::steady_timer last_words_;
+  TurnedAway turned_away_{io_};
   Listener unix_listener_;
   std::deque<Listener> tcp_listeners_;
   Admission admission_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/exchange.h"
 
+#include <cerrno>
+
 #include "api/json.h"
 #include "base/translate.h"
 #include "os/fd.h"
@@ -62,8 +64,11 @@ Reply empty_reply() { return {204, {}, {}}; }
 Reply problem(const Error& error) {
   // Nothing is wrong with what was asked.
   if (os::is_out_of_files(error)) {
-    const Error later{Code::Unreachable, tr("gflowd has as many files open as it may; try again")};
-    return problem(later, kUnavailable);
+    return problem(Error{Code::Unreachable,
+                         error.number == EMFILE
+                             ? tr("gflowd has as many files open as it may; try again")
+                             : tr("this machine has as many files open as it may; try again")},
+                   kUnavailable);
   }
   return problem(error, api::http_status(error.code));
 }

@@ -17,8 +17,9 @@
 #include <utility>
 
 #include "base/translate.h"
+#include "core/file_budget.h"
 #include "os/file.h"
-#include "os/file_budget.h"
+#include "os/host.h"
 #include "os/signals.h"
 
 namespace gflow::server {
@@ -39,7 +40,7 @@ int left_until(std::chrono::steady_clock::time_point time) {
 }  // namespace
 
 LogReader::LogReader() {
-  core_->places = os::file_budget().logs;
+  core_->places = file_budget(os::open_file_limit()).logs;
   core_->wake = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!core_->wake.valid()) throw std::system_error(errno, std::generic_category(), "eventfd");
   const os::SignalsBlocked blocked;  // they are the loop's

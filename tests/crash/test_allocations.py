@@ -219,6 +219,28 @@ def test_one_whose_process_dies_leaves_the_queue(machine, field, restarted):
     assert machine.job(holding)["status"] == "Running"
 
 
+def test_more_of_them_leave_the_queue_than_processes_can_be_held():
+    """Of a gflowd that may open hardly any files: the rest is looked at in turn."""
+    machine = Machine(devices="sim:2xRTX3090")
+    programs = []
+    try:
+        machine.bash("ulimit -n 128; gflowd up --devices " + machine.devices)
+        taken(machine)
+        programs = [subprocess.Popen(["sleep", "infinity"]) for _ in range(16)]
+        waiting = [
+            ask(machine, "POST", ALLOCATE, json.dumps({"gpus": "1", "wait": True, "pid": program.pid})).document["allocation_id"]
+            for program in programs
+        ]
+        for program in reversed(programs):
+            program.kill()
+            program.wait()
+        assert {job["status"] for job in machine.wait(*waiting)} == {"Cancelled"}
+    finally:
+        for program in programs:
+            program.kill()
+        machine.close()
+
+
 def test_the_process_that_waited_may_end_afterwards(machine):
     program = subprocess.Popen(["sleep", "infinity"])
     answer = ask(machine, "POST", ALLOCATE, json.dumps({"gpus": "1", "wait": True, "wait_pid": program.pid})).document

@@ -388,6 +388,12 @@ def held_connection(machine):
     return one, one.recv(4096)
 
 
+def held_processes(machine):
+    """How many the daemon holds."""
+    directory = f"/proc/{machine.daemon_pid()}/fd"
+    return sum("pidfd" in os.readlink(f"{directory}/{name}") for name in os.listdir(directory))
+
+
 def held_connections(machine):
     """As many as are let in, and who is turned away."""
     held = [held_connection(machine)]
@@ -402,8 +408,10 @@ def give_back(machine, held):
     """Some of them, for commands: until that is noticed."""
     for one in held[-6:]:
         one.close()
+    last = time.monotonic() + PATIENCE
     answer = b""
     while b" 200 OK" not in answer:
+        assert time.monotonic() < last, answer
         one, answer = held_connection(machine)
         one.close()
 
@@ -421,7 +429,9 @@ def test_jobs_and_connections_leave_descriptors_to_each_other(first):
         jobs = [machine.submit("--cpus", "0", "bash", "-c", "echo begun; sleep 1000") for _ in range(40)]
         machine.until(jobs[-1], is_refused)
         running = [job for job in jobs if machine.job(job)["pid"]]
-        assert len(running) > 15, running
+        assert len(running) > 10, running
+        while held_processes(machine) < 2 * len(running):  # of each its supervisor and, after a while, its first process
+            machine.ok("gqueue")
         assert machine.log(running[-1]) == "begun\n"
         if first == "jobs":
             held = held_connections(machine)
@@ -478,7 +488,10 @@ def test_what_cannot_be_answered_for_want_of_descriptors_can_be_asked_again():
         leave_descriptors(pid, 1)  # for the connection itself
         with socket.create_connection((host, int(port)), PATIENCE) as other:
             assert is_told_to_try_again(refused := post(other, "/api/v1/gpu/allocate", "{}")), refused
+            assert "Connection: close\r\n" in refused, refused
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        with socket.create_connection((host, int(port)), PATIENCE) as other:
+            assert " 200 OK" in post(other, "/api/v1/gpu/validate", "{}")
         one.sendall(log)
         assert answer_on(one).endswith("\r\n\r\nhere\n")
         assert '"success":true' in post(one, "/api/v1/gpu/allocate", held)
@@ -488,7 +501,7 @@ def test_what_cannot_be_answered_for_want_of_descriptors_can_be_asked_again():
 
 
 def is_refused(job):
-    return "Too many open files" in job["reason"]
+    return re.search("Too many open files|may open no more files", job["reason"])
 
 
 def leave_descriptors(pid, count):
@@ -501,19 +514,24 @@ def leave_descriptors(pid, count):
 def test_a_daemon_short_of_descriptors_is_heard():
     """Jobs that come one after the other until there are none for the next: some are left for who asks."""
     machine = Machine()
+    held = []
     try:
         machine.up()
         pid = machine.daemon_pid()
-        leave_descriptors(pid, 91)
+        held = [held_connection(machine)[0] for _ in range(100)]  # or jobs had no more than their share of so few
+        leave_descriptors(pid, 34)
         jobs = []
         while not jobs or not is_refused(machine.until(jobs[-1], lambda job: job["pid"] or is_refused(job))):
             jobs.append(machine.submit("sleep", "1000"))
         assert len(jobs) > 3, "it is not so that hardly any can run"
         left = resource.prlimit(pid, resource.RLIMIT_NOFILE)[0] - len(os.listdir(f"/proc/{pid}/fd"))
         assert left >= 4, (left, len(jobs))
+        assert "Too many open files" in machine.job(jobs[-1])["reason"]
         machine.ok("gcancel", *map(str, jobs))
         assert {job["status"] for job in machine.wait(*jobs)} == {"Cancelled"}
     finally:
+        for one in held:
+            one.close()
         machine.close()
 
 

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/file_budget.h"
-
-#include <sys/resource.h>
+#include "core/file_budget.h"
 
 #include <algorithm>
 
-namespace gflow::os {
+namespace gflow {
 
-FileBudget file_budget() {
+FileBudget file_budget(std::uint64_t limit) {
+  constexpr std::size_t kGflowd = 48;  // the store, the loop and its threads
   constexpr std::size_t kEnoughForJobs = 4096;
   constexpr std::size_t kEnoughWatches = 500;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
-  const std::size_t all = limit.rlim_cur - std::min<std::size_t>(kOwnFiles, limit.rlim_cur);
+  const std::size_t all = limit - std::min<std::size_t>(kGflowd, limit);
   FileBudget budget;
   budget.jobs = std::max(all / 4, std::min(all / 2, kEnoughForJobs));
   budget.watches = std::min(all / 8, kEnoughWatches);
@@ -21,4 +18,4 @@ FileBudget file_budget() {
   return budget;
 }
 
-}  // namespace gflow::os
+}  // namespace gflow
