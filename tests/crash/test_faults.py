@@ -367,7 +367,7 @@ def test_a_daemon_short_of_descriptors_holds_no_job():
             assert refused.code == 1 and f"needs at least 128 open files and may have {most} here" in refused.err, refused
         machine.bash("ulimit -n 128; gflowd up --devices " + machine.devices)
         jobs = [machine.submit("--cpus", "0", "bash", "-c", f"read x < {go}; echo $GFLOW_JOB_ID >> {oracle}") for _ in range(60)]
-        machine.until(jobs[-1], lambda job: "Too many open files" in job["reason"])
+        machine.until(jobs[-1], is_refused)
         with open(go, "w") as gate:  # stays open until the last of them has read its line
             gate.write("go\n" * len(jobs))
             gate.flush()
