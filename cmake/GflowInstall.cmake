@@ -2,7 +2,7 @@
 # What `cmake --install` puts where. The programs people call are in bin, those they do not call in
 # libexec/gflow; man pages and completions are what the programs themselves print.
 # What people call: names gflow is called by, and commands that are programs of their own, which start sooner.
-set(GFLOW_COMMANDS galloc gqueue ginfo gcancel gjob gstats gctl)
+set(GFLOW_COMMANDS galloc gqueue ginfo gcancel gjob gstats gtop gctl)
 set(GFLOW_OWN_PROGRAMS gbatch)
 
 if(TARGET gflow AND TARGET gflowd)

@@ -13,6 +13,7 @@ namespace gflow::cli {
 [[nodiscard]] Command gbatch_command();
 [[nodiscard]] Command galloc_command();
 [[nodiscard]] Command gqueue_command();
+[[nodiscard]] Command gtop_command();
 [[nodiscard]] Command ginfo_command();
 [[nodiscard]] Command gcancel_command();
 [[nodiscard]] Command gjob_command();
@@ -31,6 +32,7 @@ inline constexpr std::array kPrograms = {Program{"gbatch", gbatch_command},
                                          Program{"galloc", galloc_command},
                                          Program{"gqueue", gqueue_command},
                                          Program{"ginfo", ginfo_command},
+                                         Program{"gtop", gtop_command},
                                          Program{"gcancel", gcancel_command},
                                          Program{"gjob", gjob_command},
                                          Program{"gstats", gstats_command},

@@ -178,7 +178,8 @@ std::string closing_sections(const Command& command, std::string_view page) {
                                        "ginfo",
                                        "gjob",
                                        "gqueue",
-                                       "gstats"}) {
+                                       "gstats",
+                                       "gtop"}) {
     if (other == page) continue;
     others += fmt::format("{}\\fB{}\\fR(1)", others.empty() ? "" : ", ", other);
   }

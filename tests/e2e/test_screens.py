@@ -285,6 +285,34 @@ def test_the_live_view_follows_the_size_of_the_terminal(machine):
         assert terminal.ends() == 0
 
 
+@pytest.mark.parametrize("columns, rows, gpus", [(80, 24, 2), (40, 12, 2), (120, 10, 2), (80, 6, 0)])
+def test_gtop_shows_the_gpus_above_the_queue(machine, columns, rows, gpus):
+    fill(machine)
+    with Terminal(machine, "gtop", columns=columns, rows=rows) as terminal:
+        text = terminal.shows("more")
+        lines = text.splitlines()
+        assert len(lines) == rows, text
+        assert lines[0][8:].startswith("  1 running, 30 waiting"), text
+        assert lines[2].startswith("2 GPUs"), text
+        if gpus:
+            assert lines[3].split()[:2] == ["GPU", "STATUS"] and "1 runs" in lines[4] and lines[6] == "", text
+            assert lines[7].startswith("JOBID") and lines[8].split()[:2] == ["1", "runs"], text
+        machine.ok("gcancel", 30)
+        terminal.shows("1 running, 29 waiting")
+        machine.ok("gctl", "drain", "gpu", 1, "--reason", "fan")
+        terminal.shows("draining")
+        assert (terminal.screen.scrolled, terminal.screen.wrapped) == (0, 0)
+        terminal.press("q")
+        assert terminal.ends() == 0
+        assert is_as_before(terminal) and terminal.screen.text() == ""
+
+
+def test_gtop_needs_a_terminal(machine):
+    told = machine.run("gtop")
+    assert told.code == 2 and told.out == "" and "'ginfo' and 'gqueue' print once" in told.err, told
+    assert machine.run("gtop", "--json").code == 2
+
+
 @pytest.mark.parametrize("key, code", [("\x03", 130), ("\x1c", 131)])
 def test_keys_that_end_it_leave_the_terminal_as_it_was(machine, key, code):
     fill(machine, 3)

@@ -74,6 +74,18 @@ std::string memory_cell(const Device& device) {
                      device.memory_total ? gib(*device.memory_total) : "-");
 }
 
+/// "[||||      ] 38%" where there is room for it.
+std::string utilization_cell(std::optional<int> percent, const MachineViewer& viewer) {
+  constexpr int kTicks = 10;
+  constexpr std::size_t kLeastColumns = 100;
+  if (!percent) return "-";
+  std::string text = fmt::format("{}%", *percent);
+  if (!viewer.meters || viewer.columns < kLeastColumns) return text;
+  const int ticks = std::clamp((*percent * kTicks + 50) / 100, 0, kTicks);
+  return fmt::format(
+      "[{:{}}] {:>4}", std::string(static_cast<std::size_t>(ticks), '|'), kTicks, text);
+}
+
 /// The rows of one screen.
 class GpuRows {
  public:
@@ -87,7 +99,7 @@ class GpuRows {
     return {{fmt::format("{}", device.index)},
             {printable(view.model_short.empty() ? device.model : view.model_short)},
             {tr(info_of(state).word), style(state, view)},
-            {device.utilization_percent ? fmt::format("{}%", *device.utilization_percent) : "-"},
+            {utilization_cell(device.utilization_percent, viewer_)},
             {memory_cell(device)},
             {users(view)},
             what(state, view),
@@ -299,6 +311,31 @@ std::string gpus_screen(const api::MachineView& machine,
     columns.insert(columns.begin(), {.header = tr("NODE"), .cut = Cut::Middle, .narrowest = 6});
   }
   return screen_table(columns, rows, viewer.columns, Header::Shown, paint);
+}
+
+std::string machine_panel(const api::MachineView& machine,
+                          const MachineViewer& viewer,
+                          std::size_t rows,
+                          const Painter& paint) {
+  std::string out = unhealthy_lines(machine, paint);
+  const std::vector<const api::DeviceView*> gpus = gpus_of(machine);
+  if (gpus.empty()) {
+    return out + (machine.nodes.size() == 1 ? no_devices(machine.nodes.front()) : "");
+  }
+  out += counts_line(gpus, viewer.columns) + '\n';
+  const std::string table = gpus_screen(machine, viewer, paint);
+  const auto lines = static_cast<std::size_t>(std::ranges::count(table, '\n'));
+  const auto above = static_cast<std::size_t>(std::ranges::count(out, '\n'));
+  const std::size_t room = rows - std::min(rows, above);
+  if (lines <= room) return out + table;
+  constexpr std::size_t kLeast = 3;  // the header, a GPU and how many more
+  if (room < kLeast) return out;
+  const std::size_t shown = room - 1;
+  std::size_t end = 0;
+  for (std::size_t line = 0; line < shown; ++line) end = table.find('\n', end) + 1;
+  const std::size_t left = lines - shown;
+  return out + table.substr(0, end) + tr_count(left, "... {} more GPU", "... {} more GPUs", left) +
+         '\n';
 }
 
 std::string machine_screen(const api::MachineView& machine,

@@ -110,6 +110,36 @@ TEST(MachineScreen, TheEndOfAJobStandsStill) {
   }
 }
 
+TEST(MachinePanel, IsAsReviewed) {
+  for (const std::size_t columns : {80U, 120U}) {
+    MachineViewer viewer = looking(columns);
+    viewer.meters = true;
+    expect_golden(fmt::format("gtop-gpus-{}.screen", columns),
+                  machine_panel(every_state(), viewer, 20, Painter()));
+  }
+}
+
+TEST(MachinePanel, CountsWhatHasNoRoom) {
+  const auto lines = [](const std::string& text) {
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  };
+  const api::MachineView machine = every_state();
+  const std::string whole = machine_panel(machine, looking(80), 100, Painter());
+  const std::size_t gpus = machine.nodes[0].devices.size();
+  for (std::size_t rows = 0; rows < 15; ++rows) {
+    const std::string panel = machine_panel(machine, looking(80), rows, Painter());
+    if (rows >= lines(whole)) {
+      EXPECT_EQ(panel, whole) << rows;
+    } else if (rows < 4) {
+      EXPECT_EQ(lines(panel), 1U) << panel;  // the counts
+    } else {
+      const std::size_t shown = rows - (lines(whole) - gpus) - 1;
+      EXPECT_EQ(lines(panel), rows);
+      EXPECT_TRUE(panel.ends_with(fmt::format("... {} more GPUs\n", gpus - shown))) << panel;
+    }
+  }
+}
+
 TEST(MachineScreen, FitsEveryWidth) {
   for (std::size_t columns = 1; columns <= 220; columns += columns < 48 ? 1 : 13) {
     const std::string text = machine_screen(every_state(), looking(columns), Painter());

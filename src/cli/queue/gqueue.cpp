@@ -269,11 +269,7 @@ Result<int> run_watch(const Invocation& invocation,
                       Context& context,
                       const Listing& listing,
                       const Fetch& fetch) {
-  const auto interval = parse_number(invocation.has("interval") ? invocation.get("interval") : "2");
-  if (!interval || *interval == 0 || *interval > 86'400) {
-    return fail(Code::Usage, tr("--interval needs a number of seconds, such as 2"));
-  }
-  return watch(context, listing, fetch, std::chrono::seconds(*interval));
+  return watch(context, listing, fetch, {GF_TRY(interval_of(invocation))});
 }
 
 void hint_at_why(Context& context, JobId job) {

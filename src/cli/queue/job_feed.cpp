@@ -88,14 +88,12 @@ JobFeed::~JobFeed() {
   shared_->closing.notify_all();
 }
 
-Result<JobFeed> JobFeed::start(Fetch fetch,
-                               const Context& context,
-                               std::chrono::milliseconds pause) {
+Result<JobFeed> JobFeed::start(Fetch fetch, const Context& context, Pace pace) {
   auto shared = std::make_shared<Shared>();
   shared->news.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!shared->news.valid()) return os::errno_error("eventfd");
   std::thread([shared,
-               pause,
+               pace,
                fetch = std::move(fetch),
                client = context.another_daemon()]() mutable {
     bool goes_on = true;
@@ -106,8 +104,8 @@ Result<JobFeed> JobFeed::start(Fetch fetch,
       const std::uint64_t revision = reached ? listed->page.revision : 0;
       shared->heard(listed);
       shared->publish(std::move(listed));
-      goes_on = shared->rest(reached ? pause : kSecond);
-      if (goes_on && reached) wait_for_news(client, revision);
+      goes_on = shared->rest(reached ? pace.interval.value_or(pace.pause) : kSecond);
+      if (goes_on && reached && !pace.interval) wait_for_news(client, revision);
     }
   }).detach();
   std::thread([shared, client = context.another_daemon()]() mutable {

@@ -22,10 +22,13 @@ using Fetch = std::function<Result<ListedJobs>(client::Client&)>;
 /// daemon is there, as no news and no daemon look the same.
 class JobFeed {
  public:
-  /// `pause`: at least so long between two listings. Errors: what the system said.
-  [[nodiscard]] static Result<JobFeed> start(Fetch fetch,
-                                             const Context& context,
-                                             std::chrono::milliseconds pause);
+  /// How long between two listings: at least `pause`, and where there is an `interval`, that long,
+  /// whether there is news or not. Errors: what the system said.
+  struct Pace {
+    std::chrono::milliseconds pause{0};
+    std::optional<std::chrono::milliseconds> interval = {};
+  };
+  [[nodiscard]] static Result<JobFeed> start(Fetch fetch, const Context& context, Pace pace);
   ~JobFeed();
   JobFeed(JobFeed&&) noexcept;
   JobFeed& operator=(JobFeed&&) noexcept = delete;

@@ -41,6 +41,7 @@ struct ListedJobs {
   api::JobPage page;
   api::QueueView queue = {};
   std::optional<JobCounts> counts = {};  ///< of all that match, where the page is only some of them
+  std::optional<api::MachineView> machine = {};  ///< where the GPUs are shown above them
 };
 
 /// Whether what is printed of a job hangs on no other: a page at a time is the same text, if all

@@ -169,6 +169,15 @@ std::string trouble_head(std::string_view trouble, const Viewer& viewer, const P
   return out;
 }
 
+/// As many as there is room for on so many rows.
+void add_lines(std::string_view text, std::size_t rows, std::string& out) {
+  std::size_t used = static_cast<std::size_t>(std::ranges::count(out, '\n'));
+  for (const std::string_view line : lines_of(text)) {
+    if (used++ >= rows) return;
+    out.append(line).append("\n");
+  }
+}
+
 }  // namespace
 
 bool is_screen(const Listing& listing) {
@@ -211,10 +220,11 @@ std::string queue_screen(const Listing& listing,
 std::string watch_screen(const Listing& listing,
                          const ListedJobs& listed,
                          const Viewer& viewer,
-                         std::string_view trouble,
+                         const WatchHead& head,
                          const Painter& paint) {
-  std::string out = trouble.empty() ? paint(Style::Bold, watch_head(listed, viewer)) + '\n'
-                                    : trouble_head(trouble, viewer, paint);
+  std::string out = head.trouble.empty() ? paint(Style::Bold, watch_head(listed, viewer)) + '\n'
+                                         : trouble_head(head.trouble, viewer, paint);
+  if (!head.panel.empty()) add_lines("\n" + head.panel, viewer.rows, out);
   const std::string text = jobs_screen(listing, listed, viewer, paint);
   const std::vector<std::string_view> lines = lines_of(text);
   const std::size_t above = static_cast<std::size_t>(std::ranges::count(out, '\n')) + 1;

@@ -36,13 +36,17 @@ struct Viewer {
                                        const Viewer& viewer,
                                        const Painter& paint);
 
+/// What stands above and below the counts of a live view; lines of any length.
+struct WatchHead {
+  std::string trouble;  ///< instead of counts and hint; "" if there is none
+  std::string panel;    ///< below them; "" if there is none
+};
 /// The same for `gqueue -w`, on the rows of the viewer and never more: time, counts and a hint,
-/// then as many jobs as there is room for, then how many lines there are more. `trouble`, a
-/// line or several of any length, stands instead of counts and hint; "" if there is none.
+/// then as many jobs as there is room for, then how many lines there are more.
 [[nodiscard]] std::string watch_screen(const Listing& listing,
                                        const ListedJobs& listed,
                                        const Viewer& viewer,
-                                       std::string_view trouble,
+                                       const WatchHead& head,
                                        const Painter& paint);
 
 }  // namespace gflow::cli

@@ -276,23 +276,23 @@ TEST(WatchScreen, IsAsReviewed) {
     page.jobs.push_back(
         short_of_gpus(screen_job(id, fmt::format("job-{}", id), "bob", Status::Queued), 1, 0, {}));
   }
-  expect_golden("gqueue-watch-80.screen", watch_screen({}, {page}, viewer(80), "", Painter()));
-  expect_golden("gqueue-watch-40.screen", watch_screen({}, {page}, viewer(40, 12), "", Painter()));
+  expect_golden("gqueue-watch-80.screen", watch_screen({}, {page}, viewer(80), {}, Painter()));
+  expect_golden("gqueue-watch-40.screen", watch_screen({}, {page}, viewer(40, 12), {}, Painter()));
 }
 
 /// It is given as many jobs as a screen has room for, of however many there are.
 TEST(WatchScreen, CountsJobsThatItWasNotGiven) {
   ListedJobs listed = busy();
   listed.counts = counts_of(listed.page, "alice");
-  EXPECT_EQ(watch_screen({}, listed, viewer(80, 12), "", Painter()),
-            watch_screen({}, busy(), viewer(80, 12), "", Painter()));
+  EXPECT_EQ(watch_screen({}, listed, viewer(80, 12), {}, Painter()),
+            watch_screen({}, busy(), viewer(80, 12), {}, Painter()));
   for (int more = 0; more < 1000; ++more) listed.counts->all.add(Status::Queued);
-  const std::string text = watch_screen({}, listed, viewer(80, 8), "", Painter());
+  const std::string text = watch_screen({}, listed, viewer(80, 8), {}, Painter());
   EXPECT_TRUE(text.starts_with("12:00:05  2 running, 1021 waiting, 1 held, 1 ended")) << text;
   EXPECT_TRUE(text.contains("\n4-21 ")) << text;
   EXPECT_TRUE(text.ends_with("\n... 1004 more jobs\n")) << text;
   EXPECT_TRUE(
-      watch_screen({}, listed, viewer(80, 60), "", Painter()).ends_with("\n... 1000 more jobs\n"));
+      watch_screen({}, listed, viewer(80, 60), {}, Painter()).ends_with("\n... 1000 more jobs\n"));
 }
 
 TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
@@ -300,7 +300,7 @@ TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
   for (const std::size_t rows : {1U, 2U, 3U, 4U, 7U, 12U, 24U, 60U}) {
     for (const std::size_t columns : {20U, 40U, 80U, 200U}) {
       const std::string text =
-          watch_screen({}, {page}, viewer(columns, rows), "no answer", Painter());
+          watch_screen({}, {page}, viewer(columns, rows), {.trouble = "no answer"}, Painter());
       EXPECT_LE(static_cast<std::size_t>(std::ranges::count(text, '\n')), rows) << text;
       EXPECT_TRUE(text.starts_with("12:00:05  ")) << text;
       EXPECT_NE(text.find("no answer"), std::string::npos) << text;
@@ -311,18 +311,20 @@ TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
       }
     }
   }
-  EXPECT_EQ(watch_screen({}, {page}, viewer(80, 60), "", Painter()).find("more"),
+  EXPECT_EQ(watch_screen({}, {page}, viewer(80, 60), {}, Painter()).find("more"),
             std::string::npos);
 }
 
 TEST(WatchScreen, HasAllOfATroubleThatIsLongerThanALine) {
-  expect_golden("gqueue-watch-trouble-40.screen",
-                watch_screen({},
-                             busy(),
-                             viewer(40, 12),
-                             "no answer from gflowd for 5s; jobs keep running\ngflowd (pid 22480) "
-                             "does not answer; it is stopped (T): 'kill -CONT 22480' resumes it",
-                             Painter()));
+  expect_golden(
+      "gqueue-watch-trouble-40.screen",
+      watch_screen(
+          {},
+          busy(),
+          viewer(40, 12),
+          {.trouble = "no answer from gflowd for 5s; jobs keep running\ngflowd (pid 22480) "
+                      "does not answer; it is stopped (T): 'kill -CONT 22480' resumes it"},
+          Painter()));
 }
 
 TEST(Brief, SaysHowManyGpus) {

@@ -127,20 +127,25 @@ ListedJobs counted_on(ListedJobs listed, seconds passed) {
 /// The live view. What it draws is in screen.h.
 class LiveView {
  public:
-  LiveView(Context& context, const Listing& listing, JobFeed feed, os::SignalWatch signals)
+  LiveView(Context& context,
+           const Listing& listing,
+           const View& view,
+           JobFeed feed,
+           os::SignalWatch signals)
       : context_(context),
         listing_(listing),
+        view_(view),
         feed_(std::move(feed)),
         signals_(std::move(signals)),
         screen_(context.out) {}
 
   /// The exit code.
-  Result<int> run(seconds interval) {
+  Result<int> run() {
     resume();
     while (context_.out && !code_) {
       if (!screen_.is_shown() && has_something_to_show()) resume();
       if (screen_.is_shown()) draw();
-      const Ready ready = wait_for_any(keys_.fd(), signals_.fd(), feed_.fd(), interval);
+      const Ready ready = wait_for_any(keys_.fd(), signals_.fd(), feed_.fd(), view_.interval);
       if (ready.nobody_reads) break;
       if (ready.signal) take_signal();
       if (ready.key) take_key();
@@ -164,8 +169,9 @@ class LiveView {
                         static_cast<std::size_t>(size.rows)};
     const ListedJobs listed = counted_on(listed_.value_or(ListedJobs{}),
                                          std::chrono::floor<seconds>(now.mono - fetched_));
-    screen_.draw(
-        watch_screen(listing_, listed, viewer, silence_text(feed_, now.mono), context_.paint));
+    const WatchHead head{silence_text(feed_, now.mono),
+                         view_.panel ? view_.panel(listed, viewer) : std::string()};
+    screen_.draw(watch_screen(listing_, listed, viewer, head, context_.paint));
   }
 
   void take_key() {
@@ -216,6 +222,7 @@ class LiveView {
 
   Context& context_;
   const Listing& listing_;
+  const View& view_;
   JobFeed feed_;
   const std::string user_ = viewer_name(context_);
   std::optional<ListedJobs> listed_;  ///< once the daemon has answered
@@ -230,18 +237,20 @@ class LiveView {
 Result<int> watch_terminal(Context& context,
                            const Listing& listing,
                            const Fetch& fetch,
-                           seconds interval) {
+                           const View& view) {
   // Before the feed: its threads must not be the ones that signals interrupt.
   os::SignalWatch signals = GF_TRY(os::SignalWatch::open(terminal_signals()));
   constexpr milliseconds kPause{200};  // faster than that nobody reads
   // One that is sent is for the thread that draws; abort() of another unblocks it first.
   const auto start = [&] {
     const os::SignalsBlocked blocked(std::array{SIGABRT});
-    return JobFeed::start(fetch, context, kPause);
+    const std::optional<milliseconds> interval =
+        view.panel ? view.interval : std::optional<milliseconds>();
+    return JobFeed::start(fetch, context, {kPause, interval});
   };
   JobFeed feed = GF_TRY(start());
-  LiveView view(context, listing, std::move(feed), std::move(signals));
-  return view.run(interval);
+  LiveView live(context, listing, view, std::move(feed), std::move(signals));
+  return live.run();
 }
 
 /// A listing written anew with every change, below the one before.
@@ -289,7 +298,7 @@ class WrittenListings {
 };
 
 Result<int> watch_pipe(Context& context, const Listing& listing, const Fetch& fetch) {
-  JobFeed feed = GF_TRY(JobFeed::start(fetch, context, milliseconds(0)));
+  JobFeed feed = GF_TRY(JobFeed::start(fetch, context, {}));
   WrittenListings written(context, listing);
   bool answered = false;
   bool said = false;
@@ -313,10 +322,18 @@ Result<int> watch_pipe(Context& context, const Listing& listing, const Fetch& fe
 
 }  // namespace
 
-Result<int> watch(Context& context, const Listing& listing, const Fetch& fetch, seconds interval) {
+Result<seconds> interval_of(const Invocation& invocation) {
+  const auto interval = parse_number(invocation.has("interval") ? invocation.get("interval") : "2");
+  if (!interval || *interval == 0 || *interval > 86'400) {
+    return fail(Code::Usage, tr("--interval needs a number of seconds, such as 2"));
+  }
+  return seconds(*interval);
+}
+
+Result<int> watch(Context& context, const Listing& listing, const Fetch& fetch, const View& view) {
   const bool in_place =
       context.out_is_terminal && context.can_move_cursor && listing.format == Format::Table;
-  return in_place ? watch_terminal(context, listing, fetch, interval)
+  return in_place ? watch_terminal(context, listing, fetch, view)
                   : watch_pipe(context, listing, fetch);
 }
 
