@@ -21,6 +21,18 @@ namespace gflow::cli {
                                    const std::string& program,
                                    std::string_view version);
 
+/// A configuration file, and what stands in it.
+struct FileFormat {
+  std::string name;                 ///< "gflow.toml"
+  std::string summary;              ///< one line, without a full stop
+  std::vector<std::string> places;  ///< where it is looked for
+  std::string description;          ///< paragraphs separated by an empty line
+  std::vector<Legend> parts;        ///< "[daemon]": its lines, and what each sets
+  std::vector<std::string> others;  ///< commands that have to do with it
+};
+/// Its man page, of section 5.
+[[nodiscard]] std::string man_page(const FileFormat& file, std::string_view version);
+
 /// The option as help shows it: "-g, --gpus N".
 [[nodiscard]] std::string option_head(const Option& option);
 /// Its help with its other names behind.

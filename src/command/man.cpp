@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -161,29 +162,50 @@ std::string environment_and_files() {
   return out;
 }
 
+std::string see_also(std::span<const std::string> commands) {
+  std::string out;
+  for (const std::string& command : commands) {
+    out += fmt::format("{}\\fB{}\\fR(1)", out.empty() ? "" : ", ", roff(command));
+  }
+  return section(tr("SEE ALSO")) + out + "\n";
+}
+
 std::string closing_sections(const Command& command, std::string_view page) {
   std::string out = section(tr("EXIT STATUS"));
   for (const ExitCode& exit : exit_codes()) {
     out += term(fmt::format("\\fB{}\\fR", exit.code), tr(exit.meaning));
   }
   if (asks_gflowd(command)) out += environment_and_files();
-  out += section(tr("SEE ALSO"));
-  std::string others;
-  for (const std::string_view other : {"galloc",
-                                       "gbatch",
-                                       "gcancel",
-                                       "gctl",
-                                       "gflow",
-                                       "gflowd",
-                                       "ginfo",
-                                       "gjob",
-                                       "gqueue",
-                                       "gstats",
-                                       "gtop"}) {
-    if (other == page) continue;
-    others += fmt::format("{}\\fB{}\\fR(1)", others.empty() ? "" : ", ", other);
-  }
-  return out + others + "\n";
+  std::vector<std::string> others = {"galloc",
+                                     "gbatch",
+                                     "gcancel",
+                                     "gctl",
+                                     "gflow",
+                                     "gflowd",
+                                     "ginfo",
+                                     "gjob",
+                                     "gqueue",
+                                     "gstats",
+                                     "gtop"};
+  std::erase(others, page);
+  return out + see_also(others);
+}
+
+/// `heading` is roff already.
+std::string legend_text(std::string_view heading, const Legend& legend) {
+  std::string out = fmt::format("{}\n", heading);
+  for (const Example& word : legend.words) out += term(bold(word.line), word.text);
+  return out;
+}
+
+/// The first lines, of a section of the manual.
+std::string head(const std::string& page,
+                 int number,
+                 std::string_view summary,
+                 std::string_view version) {
+  return fmt::format(
+             ".TH {} {} \"\" \"gflow {}\" \"gflow\"\n", roff(upper(page)), number, version) +
+         section(tr("NAME")) + fmt::format("{} \\- {}\n", roff(page), roff(summary));
 }
 
 }  // namespace
@@ -191,9 +213,7 @@ std::string closing_sections(const Command& command, std::string_view page) {
 std::string man_page(const Command& command, const std::string& program, std::string_view version) {
   std::string page = program;
   std::ranges::replace(page, ' ', '-');
-  std::string out =
-      fmt::format(".TH {} 1 \"\" \"gflow {}\" \"gflow\"\n", roff(upper(page)), version);
-  out += section(tr("NAME")) + fmt::format("{} \\- {}\n", roff(page), roff(command.summary));
+  std::string out = head(page, 1, command.summary, version);
   out += section(tr("SYNOPSIS")) + synopsis(command, program);
   if (!command.description.empty()) {
     out += section(tr("DESCRIPTION")) + paragraphs(command.description);
@@ -207,11 +227,22 @@ std::string man_page(const Command& command, const std::string& program, std::st
     out += fmt::format(".SH \"{}\"\n{}", upper(note.line), paragraphs(note.text));
   }
   for (const Legend& legend : command.legends) {
-    out += fmt::format(".SH \"{}\"\n", upper(legend.heading));
-    for (const Example& word : legend.words) out += term(bold(word.line), word.text);
+    out += legend_text(fmt::format(".SH \"{}\"", upper(legend.heading)), legend);
   }
   if (!command.examples.empty()) out += section(tr("EXAMPLES")) + examples(command);
   return out + closing_sections(command, page);
+}
+
+std::string man_page(const FileFormat& file, std::string_view version) {
+  std::string out = head(file.name, 5, file.summary, version) + section(tr("SYNOPSIS"));
+  for (const std::string& place : file.places) {
+    out += (place == file.places.front() ? "" : ".br\n") + italic(place) + '\n';
+  }
+  out += section(tr("DESCRIPTION")) + paragraphs(file.description) + section(tr("SETTINGS"));
+  for (const Legend& part : file.parts) {
+    out += legend_text(fmt::format(".SS \"{}\"", roff(part.heading)), part);
+  }
+  return out + see_also(file.others);
 }
 
 }  // namespace gflow::cli

@@ -12,6 +12,7 @@
 #include "base/translate.h"
 #include "base/version.h"
 #include "cli/commands.h"
+#include "cli/control/config_page.h"
 #include "command/context.h"
 #include "command/help.h"
 #include "command/language.h"
@@ -47,6 +48,9 @@ constexpr std::array<std::string_view, 3> kOthers = {"gflowd", "gflow-kube", "gf
 /// Commands that are no programs, in the order of gflow's table.
 constexpr std::array kOwnPages = {"spec", "lab", "doctor", "man"};
 
+/// What is written by hand has a page, too.
+constexpr std::string_view kFilePage = "gflow.toml";
+
 /// Returns only if there is no such program.
 Result<int> become(const std::string& name, Context& context) {
   context.out.flush();
@@ -67,6 +71,10 @@ Result<int> run_man(const Invocation& invocation, Context& context) {
   const std::string& name = invocation.words.front();
   if (context.out_is_terminal) show_page(name);
   if (std::ranges::find(kOthers, name) != kOthers.end()) return become(name, context);
+  if (name == kFilePage) {
+    context.out << man_page(gflow_toml_format(), kVersion);
+    return 0;
+  }
   if (const Program* program = program_called(name)) {
     context.out << man_page(program->command(), name, kVersion);
     return 0;
@@ -88,6 +96,7 @@ std::vector<std::string> page_names() {
     names.push_back(std::string("gflow-") + own);
     names.emplace_back(own);
   }
+  names.emplace_back(kFilePage);
   return names;
 }
 
@@ -97,13 +106,14 @@ Command man_command() {
       .summary = tr("show the man page of a command, or print it as roff where nobody looks"),
       .usage = {"COMMAND"},
       .words = {.name = "COMMAND",
-                .help = tr("gflow or one of its commands."),
+                .help = tr("gflow or one of its commands, or gflow.toml."),
                 .least = 1,
                 .most = 1,
                 .complete = Complete::Choice,
                 .choices = page_names()},
       .common = Common::Basic,
       .examples = {{"gflow man gbatch", tr("read a man page")},
+                   {"gflow man gflow.toml", tr("read what can be configured")},
                    {"gflow man gbatch > gbatch.1", tr("have it in a file")}},
       .run = run_man,
   };

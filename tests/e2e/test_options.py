@@ -97,7 +97,7 @@ def test_hold_release_and_last_job(machine):
 
 
 def test_man_pages_of_every_program(machine):
-    for name in ("gflow", "gflowd", "gbatch", "gctl", "gflow-kube", "gflow-lab", "gflow-spec", "gflow-doctor"):
+    for name in ("gflow", "gflowd", "gbatch", "gctl", "gflow-kube", "gflow-lab", "gflow-spec", "gflow-doctor", "gflow.toml"):
         page = machine.ok("gflow", "man", name)
         assert page.startswith(".TH") or ".TH" in page[:200], page[:200]
         assert f"{name} " in page.replace("\\-", "-")
