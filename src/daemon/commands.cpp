@@ -450,8 +450,8 @@ Result<int> status(const Invocation& typed, Context& context) {
   std::string text = context.listing([&] {
     return tr_format(
         "Status: Running\nPID: {}\nVersion: {}\nMode: {}\nUptime: {}\nSocket: {}\nAPI: {}\n"
-        "State: {}\nLog: {}\nConfiguration: {}{}\nDevices: {} ({})\nJobs: {} running, {} queued, "
-        "{} on hold\n",
+        "State: {}\nLog: {}\nConfiguration: {}{}\nDevices: {} ({})\nJobs: {} running, "
+        "{} waiting, {} held\n",
         daemon->pid,
         daemon->version,
         api::mode_text(*daemon),
