@@ -99,6 +99,11 @@ TEST(ManPage, IsRoffWithASectionForEachPart) {
     for (const std::string_view line : split(page, '\n')) {
       EXPECT_FALSE(line.starts_with('\'')) << line;
     }
+    for (const Program& other : kPrograms) {
+      const std::string reference = fmt::format("\\fB{}\\fR(1)", other.name);
+      EXPECT_EQ(page.find(reference) != std::string::npos, other.name != command.name)
+          << command.name << " leads to " << other.name;
+    }
   }
 }
 
