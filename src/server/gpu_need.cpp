@@ -64,8 +64,8 @@ Result<std::optional<ProcessId>> process_of(int pid, const Principal& caller) {
   return ProcessId{pid, facts->start_time};
 }
 
-/// The field is at fault where the process is not there or is not theirs, not where nothing could be
-/// found out about it.
+/// The field is at fault where the process is not there or is not theirs, not where nothing could
+/// be found out about it.
 std::unexpected<api::Refusal> refused(std::string pointer, Error why) {
   if (why.code != Code::NotFound && why.code != Code::Permission) {
     return std::unexpected(api::Refusal(std::move(why)));

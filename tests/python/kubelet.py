@@ -142,7 +142,7 @@ class Node:
                 assert process.poll() is None, f"{name} ended\n{self.said()}"
             return self.name in nodes and is_so(nodes[self.name])
 
-        return until(self._kube, found, kind="Node")[self.name]
+        return until(self._kube, found, PATIENCE, kind="Node")[self.name]
 
     def pod(self, name, script, limits=None, **container):
         """A pod that is bound to it, whose container runs this by a shell, and what else is said of that."""

@@ -152,7 +152,7 @@ def test_time_sliced(client):
 
 
 @pytest.mark.parametrize(("options", "error", "says"), [
-    ({"gpus": "nope"}, gflow.RequestError, "^/gpus: 'nope', column 1: 'nope' is neither"),
+    ({"gpus": "nope"}, gflow.RequestError, "^gpus: 'nope', column 1: 'nope' is neither"),
     ({"gpus": 1.5}, gflow.RequestError, "whole GPUs or a part"),
     ({"gpus": True}, gflow.OptionError, "gpus is a number"),
     ({"gpus": 9}, gflow.Infeasible, "requests 9 GPUs and this machine has 2"),

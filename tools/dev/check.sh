@@ -56,7 +56,7 @@ check_shell() {
 # Tests misspell on purpose.
 check_spelling() {
   sources '*.h' '*.cpp' '*.py' '*.sh' '*.md' '*.cmake' '*.txt' dev | grep -v '_test\.cpp$' |
-    xargs -r codespell --ignore-words-list=crate,ans,stoer,inh,acess,nknown,notin,anull,caf
+    xargs -r codespell --ignore-words-list=crate,ans,stoer,inh,acess,nknown,notin,anull,caf,biuld
 }
 
 # check_tidy FILE...: by the command that compiles each alone; nothing is built.
