@@ -4,15 +4,19 @@
 #include "runner/ports.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,6 +33,19 @@ bool nobody_has_it(int /*port*/) { return true; }
 
 /// No other daemon is there.
 os::Fd granted(int /*lane*/) { return os::Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+/// As Ports::claim_lane() does it, but among the daemons of this test: of those of the machine
+/// there may be so many that no lanes are left.
+os::Fd claimed_here(int lane) {
+  os::Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = fmt::format("gflow-ports-test-{}-{}", ::getpid(), lane);
+  (void)name.copy(&address.sun_path[1], sizeof address.sun_path - 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) fd.reset();
+  return fd;
+}
 
 /// Binds the port of this machine alone as another program would; invalid if it cannot be had.
 os::Fd listener_at(int port) {
@@ -146,8 +163,8 @@ TEST(Ports, WhatIsGivenBackIsGivenAgain) {
 }
 
 TEST(Ports, DaemonsOfOneMachineGiveNoneTwice) {
-  Ports one(nobody_has_it);
-  Ports other(nobody_has_it);
+  Ports one(nobody_has_it, claimed_here);
+  Ports other(nobody_has_it, claimed_here);
   std::vector<PortBlock> taken;
   for (int i = 0; i < 20; ++i) {
     for (Ports* ports : {&one, &other}) {
