@@ -472,7 +472,9 @@ void check_plans(const world::World& world, Tried& tried) {
         plan.outcome != DefragOutcome::WaitsForMore) {
       const auto best = cheapest_move(world, plan.job);
       ASSERT_TRUE(is_moved || !best) << "job " << plan.job.value << " for " << *best;
-      if (best) ASSERT_LE(cost_of(state, plan), *best) << "job " << plan.job.value;
+      if (best) {
+        ASSERT_LE(cost_of(state, plan), *best) << "job " << plan.job.value;
+      }
       tried.in_vain += is_moved ? 0 : 1;
     }
     if (!is_moved) continue;

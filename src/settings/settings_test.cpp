@@ -103,7 +103,9 @@ TEST(Settings, SayWhomAListNames) {
     const bool has_many = setting.type == Type::List || setting.type == Type::Map;
     EXPECT_EQ(setting.naming != Naming::Unsaid, has_many)
         << setting.full_name() << ": say whom it names (Naming), or nobody";
-    if (setting.naming == Naming::Users) EXPECT_EQ(setting.type, Type::Map) << "see only_of()";
+    if (setting.naming == Naming::Users) {
+      EXPECT_EQ(setting.type, Type::Map) << "see only_of()";
+    }
   }
 }
 
