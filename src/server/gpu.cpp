@@ -114,9 +114,7 @@ api::Asked<api::GpuValidation> validation_of(const Exchange& exchange, const api
 }
 
 /// For people: "gpu_type: 'fast' is not a model of GPUs".
-std::string text_of(const api::Refusal& refusal) {
-  if (refusal.fields.empty()) return refusal.message;
-  const api::FieldError& wrong = refusal.fields.front();
+std::string text_of(const api::FieldError& wrong) {
   return tr_format("{}: {}", wrong.pointer.substr(1), wrong.detail);
 }
 
@@ -125,8 +123,10 @@ void answer_validation(Exchange exchange, api::GpuNeed need) {
   if (!known_nodes(exchange)) return;
   auto validation = validation_of(exchange, need);
   if (validation) return exchange.respond(short_reply_of(*std::move(validation)));
+  // Where nothing could be found out, nothing is known of the need.
+  if (validation.error().fields.empty()) return exchange.respond(problem(validation.error()));
   api::GpuValidation invalid;
-  invalid.error_message = text_of(validation.error());
+  invalid.error_message = text_of(validation.error().fields.front());
   exchange.respond(short_reply_of(std::move(invalid)));
 }
 

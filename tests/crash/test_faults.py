@@ -485,6 +485,7 @@ def test_what_cannot_be_answered_for_want_of_descriptors_can_be_asked_again():
         one.sendall(log)
         assert is_told_to_try_again(refused := answer_on(one)), refused
         assert is_told_to_try_again(refused := post(one, "/api/v1/gpu/allocate", held)), refused
+        assert is_told_to_try_again(refused := post(one, "/api/v1/gpu/validate", held)), refused
         leave_descriptors(pid, 1)  # for the connection itself
         with socket.create_connection((host, int(port)), PATIENCE) as other:
             assert is_told_to_try_again(refused := post(other, "/api/v1/gpu/allocate", "{}")), refused

@@ -36,7 +36,7 @@ struct Viewer {
                                        const Viewer& viewer,
                                        const Painter& paint);
 
-/// What stands above and below the counts of a live view; lines of any length.
+/// What a live view has above the jobs besides its counts; of trouble lines of any length.
 struct WatchHead {
   std::string trouble;  ///< instead of counts and hint; "" if there is none
   std::string panel;    ///< below them; "" if there is none

@@ -15,6 +15,7 @@ namespace gflow::cli {
 /// What --interval says, 2 s where it is not given. Errors: Usage.
 [[nodiscard]] Result<std::chrono::seconds> interval_of(const Invocation& invocation);
 
+/// How often it is drawn, and with what.
 struct View {
   std::chrono::seconds interval;
   /// Lines above the jobs of a terminal, made anew with each drawing; with them the listing is
