@@ -78,11 +78,11 @@ Result<engine::State> load_state(engine::State state,
                                  const os::Paths& paths,
                                  const std::string& node,
                                  std::vector<Token>& tokens) {
-  store::Loaded loaded = GF_TRY(store.load());
+  const auto take = [&state](JobRange&& waiting) { state.restore(std::move(waiting)); };
+  store::Loaded loaded = GF_TRY(store.load(take));
   GF_CHECK(check_running(loaded.jobs, paths));
   GF_CHECK(store.rename_node(loaded, node));
   for (Job& job : loaded.jobs) state.restore(std::move(job));
-  for (const JobRange& range : loaded.ranges) state.restore(range);
   state.restore(std::move(loaded.drains));
   state.restore(std::move(loaded.unhealthy));
   tokens = std::move(loaded.tokens);

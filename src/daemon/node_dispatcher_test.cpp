@@ -94,7 +94,7 @@ std::vector<NodeExecutor> two_executors() {
 
 engine::State engine_with(const std::vector<Job>& jobs) {
   engine::State state({}, "boot");
-  for (const Job& job : jobs) state.restore(job);
+  for (const Job& job : jobs) state.restore(Job(job));
   state.restored(JobId(4));
   return state;
 }

@@ -160,7 +160,7 @@ class OnDisk {
     state_.emplace(policy_, "boot");
     auto loaded = store_->load().value();
     for (Job& job : loaded.jobs) state_->restore(std::move(job));
-    for (const JobRange& range : loaded.ranges) state_->restore(range);
+    for (JobRange& range : loaded.ranges) state_->restore(std::move(range));
     state_->restored(loaded.next_id);
     shell_.emplace(*state_, *store_, notes, &ballast_);
     Machine machine = machine_with_gpus("n1", 2, "NVIDIA GeForce RTX 3090", Memory::gib(24));

@@ -106,7 +106,7 @@ class Life {
     state_.emplace(engine::Policy{}, "boot");
     auto loaded = *store_->load();
     for (Job& job : loaded.jobs) state_->restore(std::move(job));
-    for (const JobRange& range : loaded.ranges) state_->restore(range);
+    for (JobRange& range : loaded.ranges) state_->restore(std::move(range));
     state_->restore(std::move(loaded.drains));
     state_->restored(loaded.next_id);
     shell_.emplace(*state_, *store_, world, nullptr);

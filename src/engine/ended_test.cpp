@@ -144,7 +144,7 @@ class Few {
   void restart() {
     State next(state_.policy(), "boot");
     next.set_lived(state_.lived(now_.mono), now_.mono);
-    for (const Job* job : state_.list({})) next.restore(*job);
+    for (const Job* job : state_.list({})) next.restore(Job(*job));
     next.restored(state_.next_id());
     state_ = std::move(next);
     EXPECT_EQ(state_.check(), "");

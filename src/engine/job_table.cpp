@@ -69,6 +69,12 @@ void JobTable::add(const JobRange& range) {
   packed_.emplace_hint(packed_.end(), range.first.id, std::move(packed));
 }
 
+void JobTable::restore(Job&& job) {
+  if (can_be_packed(job)) return add_packed(std::move(job));
+  const JobId id = job.id;
+  open_.emplace_hint(open_.end(), id, std::move(job));
+}
+
 void JobTable::erase(JobId id) {
   open_.erase(id);
   shown_.erase(id);
@@ -168,10 +174,15 @@ void JobTable::pack() {
   for (const JobId id : std::exchange(changed_, {})) {
     const auto at = open_.find(id);
     if (at == open_.end() || !can_be_packed(at->second)) continue;
-    const Naming naming{.by_id = at->second.spec.name == made_up_name(id.value)};
-    add_packed(id, pack(std::move(at->second), naming));
+    add_packed(std::move(at->second));
     open_.erase(at);
   }
+}
+
+void JobTable::add_packed(Job&& job) {
+  const JobId id = job.id;
+  const Naming naming{.by_id = job.spec.name == made_up_name(id.value)};
+  add_packed(id, pack(std::move(job), naming));
 }
 
 // A new field of a job: Packed has it, or a job in which it says something is not packed.

@@ -34,6 +34,8 @@ class JobTable {
   Job& add(Job job);
   /// Takes them packed at once. REQUIRES: they can be (can_be_packed()), and none is there.
   void add(const JobRange& range);
+  /// Takes one packed at once if it can be. REQUIRES: it is not there.
+  void restore(Job&& job);
   /// One that waits and has never run.
   [[nodiscard]] static bool can_be_packed(const Job& job);
   void erase(JobId id);
@@ -105,6 +107,7 @@ class JobTable {
   using PackedJobs = std::map<JobId, Packed>;  ///< by the first of them
 
   [[nodiscard]] Packed pack(Job&& job, Naming naming);
+  void add_packed(Job&& job);
   void set_texts(Packed& packed, std::string_view name, std::string_view command);
   [[nodiscard]] Packed split(PackedJobs::iterator jobs, std::uint64_t at);
   [[nodiscard]] static bool are_alike(const Packed& a, const Packed& b);

@@ -146,7 +146,7 @@ TEST_F(Readings, AnAttemptIsWarnedOfOnce) {
   EXPECT_EQ(told(state_), Told());
   // What is told comes with the job.
   State next{Policy{}, "boot"};
-  next.restore(*state_.find(JobId(1)));
+  next.restore(Job(*state_.find(JobId(1))));
   next.restored(JobId(2));
   EXPECT_EQ(told(next), Told());
   // It ends: whatever the last reading said, nothing of it is there.

@@ -60,12 +60,10 @@ std::chrono::milliseconds State::lived(MonoTime at) const { return index_->lived
 std::optional<WallTime> State::forgotten() const { return index_->forgotten; }
 void State::set_forgotten(std::optional<WallTime> ended) { index_->forgotten = ended; }
 
-void State::restore(Job job) {
-  const JobId id = job.id;
+void State::restore(Job&& job) {
   index_->list(job);
-  if (!job.spec.group.empty() && !is_ended(job)) index_->restored_in_groups.emplace(id, 1);
-  index_->jobs.add(std::move(job));
-  index_->jobs.pack();
+  if (!job.spec.group.empty() && !is_ended(job)) index_->restored_in_groups.emplace(job.id, 1);
+  index_->jobs.restore(std::move(job));
 }
 
 void State::spare(JobId id, bool is_sparing) {
@@ -96,7 +94,8 @@ std::optional<GangView> State::gang_of(JobId id) const {
 void State::join_gang(JobId id, GangNumber gang) { index_->gangs.join(id, gang); }
 void State::leave_gang(JobId id) { index_->gangs.leave(id); }
 
-void State::restore(const JobRange& range) {
+void State::restore(JobRange&& range) {
+  if (range.count == 1) return restore(std::move(range.first));
   if (!JobTable::can_be_packed(range.first)) {
     for (std::uint64_t i = 0; i < range.count; ++i) restore(range.at(i));
     return;
@@ -134,7 +133,7 @@ void State::restored(JobId next_id) {
       continue;
     }
     for (std::uint64_t i = 0; i < alike.count; ++i) {
-      index_->link(*index_->find(JobId(alike.first.value + i)));
+      index_->link(i == 0 ? first : *index_->find(JobId(alike.first.value + i)));
       if (++seen % kAtOnce == 0) index_->jobs.pack();
     }
   }

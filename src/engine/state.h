@@ -115,7 +115,7 @@ class State {
   void set_forgotten(std::optional<WallTime> ended);  ///< as the store has it; before restored()
   /// Takes a job read from the store. All jobs, then restored() once, before the first step.
   /// An attempt of another boot keeps its state; the shell reports how it ended.
-  void restore(Job job);
+  void restore(Job&& job);
   /// Whether nobody has to make room for this job, which may be the next that is submitted. Kept as
   /// long as the job is, and by no store.
   void spare(JobId id, bool is_sparing);
@@ -131,7 +131,7 @@ class State {
   void hold_gang(GangNumber gang, bool is_held);
   /// The gang of a job; nothing if it is in none.
   [[nodiscard]] std::optional<GangView> gang_of(JobId id) const;
-  void restore(const JobRange& range);  ///< the same of jobs that wait
+  void restore(JobRange&& range);  ///< the same of jobs that wait
   /// next_id: the smallest id never given out, at least one more than every restored job's.
   void restored(JobId next_id);
   /// Takes nodes as they are, after restored(), and decides nothing, now nor later: for who shows

@@ -113,10 +113,10 @@ void World::restart() {
   std::vector<JobRange> ranges;
   for (const auto& [id, job] : saved_) add_to(ranges, job);
   for (const JobRange& range : ranges) {
-    if (range.count == 1) state_.restore(range.first);
+    if (range.count == 1) state_.restore(Job(range.first));
   }
   for (const JobRange& range : ranges) {
-    if (range.count > 1) state_.restore(range);
+    if (range.count > 1) state_.restore(JobRange(range));
   }
   state_.restore(drains_);
   state_.restore(unhealthy_);

@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include <filesystem>
+#include <future>
 #include <utility>
 
 #include "base/text.h"
@@ -92,19 +93,36 @@ void configure(SQLite::Database& database) {
   database.exec("PRAGMA journal_size_limit = 67108864");  // a WAL that has grown shrinks again
 }
 
-Result<void> check_content(SQLite::Database& database, const std::string& path) {
-  const std::string verdict = database.execAndGet("PRAGMA quick_check(1)").getString();
-  if (verdict != "ok") return damaged(path, verdict);
-  return {};
+/// So that another process is kept out, and another connection of this one is not.
+constexpr const char* kVfs = "unix-excl";
+
+/// One thread each, so SQLite need not lock its mutex for each column: a tenth of load().
+constexpr int kOneThread = SQLITE_OPEN_NOMUTEX;
+
+Result<void> check_content(const std::string& path) {
+  try {
+    SQLite::Database database(path, SQLite::OPEN_READONLY | kOneThread, 0, kVfs);
+    checkpoint_on_close(database, Checkpoint::No);
+    const std::string verdict = database.execAndGet("PRAGMA quick_check(1)").getString();
+    if (verdict != "ok") return damaged(path, verdict);
+    return {};
+  } catch (const SQLite::Exception& exception) {
+    return open_error(exception, path);
+  }
+}
+
+/// Whether the start itself writes into the database.
+bool is_written_at_start(SQLite::Database& database) {
+  return !is_newest(database, migrations()) ||
+         database.execAndGet("PRAGMA journal_mode").getString() != "wal";
 }
 
 }  // namespace
 
 Result<Connection> connect(const std::string& path) {
-  // One thread, so SQLite need not lock its mutex for each column: a tenth of load().
-  const int flags = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX;
+  const int flags = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | kOneThread;
   if (path == kMemoryPath) {
-    Connection connection{SQLite::Database(path, flags), std::nullopt};
+    Connection connection{SQLite::Database(path, flags), std::nullopt, {}};
     configure(connection.database);
     GF_CHECK(upgrade(connection.database, path, migrations()));
     return connection;
@@ -118,9 +136,8 @@ Result<Connection> connect(const std::string& path) {
   (void)GF_TRY(os::open_file(path, O_RDWR | O_CREAT, 0600));
   // Before SQLite opens it: to close a second descriptor of a file would drop SQLite's locks on it.
   const std::string digest = sidecar.digest().empty() ? "" : GF_TRY(digest_of_file(path));
-  Connection connection{SQLite::Database(path, flags), std::move(sidecar)};
+  Connection connection{SQLite::Database(path, flags, 0, kVfs), std::move(sidecar), {}};
   SQLite::Database& database = connection.database;
-  database.exec("PRAGMA locking_mode = EXCLUSIVE");
   checkpoint_on_close(database, Checkpoint::No);
   GF_CHECK(check_identity(database, path, migrations()));
   const bool created = is_new(database);
@@ -129,11 +146,13 @@ Result<Connection> connect(const std::string& path) {
     // So that what is deleted can be given back to the file system; only a new database can.
     database.exec("PRAGMA auto_vacuum = INCREMENTAL");
   }
-  // Both read everything, a second for a million jobs.
-  if (digest.empty()) {
-    if (!created) GF_CHECK(check_content(database, path));
-  } else if (digest != connection.sidecar->digest()) {
+  if (!digest.empty() && digest != connection.sidecar->digest()) {
     return damaged(path, "it was changed after gflowd had closed it");
+  }
+  if (digest.empty() && !created) {
+    // Everything is read: as long as all the rest of a start takes, so beside it.
+    connection.content_check = std::async(check_content, path);
+    if (is_written_at_start(database)) GF_CHECK(connection.content_check.get());
   }
   if (!created) GF_CHECK(check_commits(database, path, *connection.sidecar));
   checkpoint_on_close(database, Checkpoint::Yes);

@@ -4,6 +4,7 @@
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Exception.h>
 
+#include <future>
 #include <optional>
 #include <string>
 
@@ -14,10 +15,13 @@ namespace gflow::store {
 
 constexpr std::string_view kMemoryPath = ":memory:";
 
-/// The only connection to a database of the newest schema, checked and locked.
+/// The connection to a database of the newest schema, locked.
 struct Connection {
   SQLite::Database database;
   std::optional<Sidecar> sidecar;  ///< none for ":memory:"
+  /// Whether what is in it is in order, as a thread over a connection of its own finds; before that
+  /// nothing may be written. Not valid where there is nothing to find out.
+  std::shared_future<Result<void>> content_check;
 };
 /// Opens or creates. Throws SQLite::Exception as well: see open_error().
 [[nodiscard]] Result<Connection> connect(const std::string& path);

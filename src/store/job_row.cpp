@@ -113,12 +113,12 @@ void bind_queued(Query& query, const Queued* queued) {
   }
 }
 
-/// The rest of the row, behind the columns of the state.
+/// The rest of the row, behind the columns of the state. Of a job that waits it is not looked at.
 JobState read_state(Query& query, const StateColumns& row) {
   Queued queued{.requeues = row.requeues, .preemption_at = row.preemption_at};
   read_columns(query, queued);
   queued.victims = read_jobs_text(query.text());
-  if (row.kind == Kind::Queued) return queued;  // most of a long queue: the rest is not looked at
+  if (row.kind == Kind::Queued) return queued;
   std::optional<Held> held = read_optional<Held>(query);
   if (row.kind == Kind::Held) return std::move(held).value_or(Held{});
   std::optional<Attempt> attempt = read_optional<Attempt>(query);
@@ -150,7 +150,10 @@ JobState read_state(Query& query, const StateColumns& row) {
 
 }  // namespace
 
-std::vector<std::string> job_columns() {
+namespace {
+
+/// Those that read_range() looks at where a job waits: the first ones of all.
+std::vector<std::string> waiting_columns() {
   std::vector<std::string> all = {"\"id\""};
   add_columns<RangeColumns>(all);
   add_columns<Job>(all);
@@ -158,6 +161,13 @@ std::vector<std::string> job_columns() {
   add_columns<Queued>(all);
   all.emplace_back("\"victims\"");
   add_columns<Held>(all);
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> job_columns() {
+  std::vector<std::string> all = waiting_columns();
   add_columns<Attempt>(all);
   add_columns<Running>(all);
   add_columns<Stop>(all);
@@ -178,8 +188,18 @@ std::string save_job_sql() {
                      fmt::join(updates, ", "));
 }
 
-std::string load_jobs_sql() {
-  return fmt::format("SELECT {} FROM jobs ORDER BY id", fmt::join(job_columns(), ", "));
+std::string load_waiting_sql() {
+  return fmt::format("SELECT {} FROM jobs WHERE state IN ({}, {}) ORDER BY id",
+                     fmt::join(waiting_columns(), ", "),
+                     static_cast<int>(Kind::Queued),
+                     static_cast<int>(Kind::Held));
+}
+
+std::string load_others_sql() {
+  return fmt::format("SELECT {} FROM jobs WHERE state IS NOT {} AND state IS NOT {} ORDER BY id",
+                     fmt::join(job_columns(), ", "),
+                     static_cast<int>(Kind::Queued),
+                     static_cast<int>(Kind::Held));
 }
 
 std::string find_row_sql() {

@@ -15,8 +15,11 @@ namespace gflow::store {
 [[nodiscard]] std::vector<std::string> job_columns();
 /// Writes a job, new or changed; bind with bind_job().
 [[nodiscard]] std::string save_job_sql();
-/// All jobs by ascending id; read with read_range().
-[[nodiscard]] std::string load_jobs_sql();
+/// Those that wait, by ascending id; read with read_range(). SQLite decodes each column that is
+/// asked for, read or not: so these are half of them.
+[[nodiscard]] std::string load_waiting_sql();
+/// All others, the same way.
+[[nodiscard]] std::string load_others_sql();
 /// The first row of this id or a higher one, which is the job's if it is there; read with
 /// read_range().
 [[nodiscard]] std::string find_row_sql();

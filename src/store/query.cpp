@@ -82,20 +82,34 @@ Query& Query::nulls(int count) {
 
 bool Query::step() {
   read_ = 0;
+  value_of_ = -1;
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code != SQLITE_DONE) throw SQLite::Exception(database_, code);
   return false;
 }
 
-bool Query::is_null() const { return sqlite3_column_type(statement_, read_) == SQLITE_NULL; }
+/// Unprotected, which is enough for a connection of one thread: sqlite3_column_value().
+sqlite3_value* Query::value() const {
+  if (value_of_ != read_) {
+    value_ = sqlite3_column_value(statement_, read_);
+    value_of_ = read_;
+  }
+  return value_;
+}
 
-std::int64_t Query::integer() { return sqlite3_column_int64(statement_, read_++); }
+bool Query::is_null() const { return sqlite3_value_type(value()) == SQLITE_NULL; }
+
+std::int64_t Query::integer() {
+  const std::int64_t number = sqlite3_value_int64(value());
+  ++read_;
+  return number;
+}
 
 std::string Query::text() {
   // Bytes after the pointer: asking for them first could convert the value.
-  const void* bytes = sqlite3_column_blob(statement_, read_);
-  const int size = sqlite3_column_bytes(statement_, read_);
+  const void* bytes = sqlite3_value_blob(value());
+  const int size = sqlite3_value_bytes(value());
   ++read_;
   if (bytes == nullptr) return {};
   return {static_cast<const char*>(bytes), static_cast<std::size_t>(size)};

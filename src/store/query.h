@@ -14,6 +14,7 @@
 
 struct sqlite3;
 struct sqlite3_stmt;
+struct sqlite3_value;
 
 namespace gflow::store {
 
@@ -78,11 +79,15 @@ class Query {
 
  private:
   void check(int code) const;
+  /// The next column, which is looked up once for all that is asked of it.
+  [[nodiscard]] sqlite3_value* value() const;
 
   sqlite3* database_;
   sqlite3_stmt* statement_;
   int bound_ = 0;
   int read_ = 0;
+  mutable sqlite3_value* value_ = nullptr;
+  mutable int value_of_ = -1;  ///< the column that is
 };
 
 }  // namespace gflow::store

@@ -101,6 +101,10 @@ bool is_new(SQLite::Database& database) {
   return schema_of(database) == 0 && number(database, "SELECT count(*) FROM sqlite_schema") == 0;
 }
 
+bool is_newest(SQLite::Database& database, std::span<const Migration> known) {
+  return schema_of(database) >= known.back().number;
+}
+
 Result<void> check_identity(SQLite::Database& database,
                             const std::string& path,
                             std::span<const Migration> known) {
@@ -140,8 +144,8 @@ std::string backup_path(const std::string& path, int schema) {
 Result<void> upgrade(SQLite::Database& database,
                      const std::string& path,
                      std::span<const Migration> known) {
+  if (is_newest(database, known)) return {};
   const int schema = schema_of(database);
-  if (schema >= known.back().number) return {};
   const bool in_file = path != ":memory:";
   if (in_file && !is_new(database)) GF_CHECK(back_up(database, path));
   const ForeignKeysOff off(database);

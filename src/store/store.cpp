@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -42,6 +44,7 @@ struct Store::Core {
   Core(std::string file, Connection connection)
       : path(std::move(file)),
         sidecar(std::move(connection.sidecar)),
+        content_check(std::move(connection.content_check)),
         database(std::move(connection.database)) {
     const auto kept = database.execAndGet(
         "SELECT max((SELECT next_id FROM meta), (SELECT coalesce(max(id), 0) + 1 FROM jobs))");
@@ -61,7 +64,8 @@ struct Store::Core {
   void forget_expired(std::chrono::milliseconds lived, UserCounts& counts);
   void remember(const Submission& submission, std::chrono::milliseconds lived, UserCounts& counts);
   void write(const Batch& batch, JobId first_free);
-  void load_dependencies(Loaded& loaded);
+  [[nodiscard]] Loaded load(const TakeWaiting& take);
+  [[nodiscard]] Result<void> check_content();
   [[nodiscard]] std::vector<JobId> dependencies_of(JobId job);
 
   std::string path;
@@ -69,7 +73,8 @@ struct Store::Core {
   JobId next_id;
   std::uint64_t commits = 0;  ///< batches the database holds
   bool broken = false;
-  UserCounts submissions_of;  ///< rows of submissions
+  std::shared_future<Result<void>> content_check;  ///< valid until it has said that all is well
+  UserCounts submissions_of;                       ///< rows of submissions
 
   SQLite::Database database;
   Statement save_job{database, save_job_sql()};
@@ -292,20 +297,86 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
   ++commits;
 }
 
-void Store::Core::load_dependencies(Loaded& loaded) {
-  Statement all(database, "SELECT job, on_job FROM dependencies ORDER BY job, on_job");
-  Query query(all);
-  auto job = loaded.jobs.begin();
-  auto range = loaded.ranges.begin();
-  while (query.step()) {
-    const JobId id(query.as<std::uint64_t>());
-    while (job != loaded.jobs.end() && job->id < id) ++job;
-    while (range != loaded.ranges.end() && range->last() < id) ++range;
-    Job* of = nullptr;
-    if (job != loaded.jobs.end() && job->id == id) of = &*job;
-    if (range != loaded.ranges.end() && range->last() == id) of = &range->first;
-    if (of != nullptr) of->spec.dependencies.jobs.emplace_back(query.as<std::uint64_t>());
+namespace {
+
+/// Rows of the table jobs by ascending id, each with what it depends on. Throws SQLite::Exception.
+class JobRows {
+ public:
+  JobRows(SQLite::Database& database, const std::string& sql)
+      : all_jobs_(database, sql),
+        all_dependencies_(database, "SELECT job, on_job FROM dependencies ORDER BY job, on_job"),
+        jobs_(all_jobs_),
+        dependencies_(all_dependencies_) {
+    read_dependency();
   }
+
+  /// On to the next one; false behind the last one.
+  [[nodiscard]] bool step() { return jobs_.step(); }
+  [[nodiscard]] JobRange read() {
+    JobRange range = read_range(jobs_);
+    while (job_ && *job_ < range.last()) read_dependency();
+    for (; job_ == range.last(); read_dependency()) {
+      range.first.spec.dependencies.jobs.emplace_back(dependencies_.as<std::uint64_t>());
+    }
+    return range;
+  }
+
+ private:
+  void read_dependency() {
+    job_.reset();
+    if (dependencies_.step()) job_ = JobId(dependencies_.as<std::uint64_t>());
+  }
+
+  Statement all_jobs_;
+  Statement all_dependencies_;
+  Query jobs_;
+  Query dependencies_;
+  std::optional<JobId> job_;  ///< the one whose dependency is read next
+};
+
+void throw_twice(JobId id) {
+  throw SQLite::Exception(fmt::format("job {} is there twice", id.value), SQLITE_CORRUPT);
+}
+
+}  // namespace
+
+Loaded Store::Core::load(const TakeWaiting& take) {
+  Loaded loaded{.jobs = {}, .next_id = next_id};
+  JobRows others(database, load_others_sql());
+  while (others.step()) {
+    JobRange range = others.read();
+    if (range.count != 1) throw_twice(range.last());
+    loaded.jobs.push_back(std::move(range.first));
+  }
+  JobRows waiting(database, load_waiting_sql());
+  JobId before;
+  auto other = loaded.jobs.begin();
+  while (waiting.step()) {
+    JobRange range = waiting.read();
+    while (other != loaded.jobs.end() && other->id < range.first.id) ++other;
+    const bool has_other = other != loaded.jobs.end() && other->id <= range.last();
+    if (has_other || range.first.id <= before) throw_twice(range.first.id);
+    before = range.last();
+    take(std::move(range));
+  }
+  loaded.drains = read_drain_rows(database);
+  loaded.unhealthy = read_health_rows(database);
+  loaded.tokens = read_token_rows(database);
+  loaded.lived = read_lived(database);
+  const auto forgotten = database.execAndGet("SELECT forgotten_ms FROM meta");
+  if (!forgotten.isNull()) {
+    loaded.forgotten = WallTime(std::chrono::milliseconds(forgotten.getInt64()));
+  }
+  loaded.node = database.execAndGet("SELECT coalesce(node, '') FROM meta").getString();
+  return loaded;
+}
+
+/// Waits for it. What it said it says again.
+Result<void> Store::Core::check_content() {
+  if (!content_check.valid()) return {};
+  GF_CHECK(content_check.get());
+  content_check = {};
+  return {};
 }
 
 namespace {
@@ -322,7 +393,7 @@ Attempt* attempt_in(JobState& state) {
 Store::Store(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
 Store::~Store() {
-  const bool in_order = !core_->broken;
+  const bool in_order = !core_->broken && core_->check_content();
   const std::string path = core_->path;
   std::optional<Sidecar> sidecar = std::move(core_->sidecar);
   core_.reset();
@@ -346,41 +417,30 @@ Result<void> Store::check_header(const std::string& path) {
   return store::check_header(path, migrations());
 }
 
-Result<Loaded> Store::load() {
+Result<Loaded> Store::load(const TakeWaiting& take) {
   try {
-    Loaded loaded{.jobs = {}, .next_id = core_->next_id};
-    const auto count = core_->database.execAndGet("SELECT count(*) FROM jobs");
-    loaded.jobs.reserve(static_cast<std::size_t>(count.getInt64()));
-    Statement all(core_->database, load_jobs_sql());
-    Query query(all);
-    JobId before;
-    while (query.step()) {
-      JobRange range = read_range(query);
-      if (range.first.id <= before) {
-        throw SQLite::Exception(fmt::format("job {} is there twice", range.first.id.value),
-                                SQLITE_CORRUPT);
-      }
-      before = range.last();
-      if (range.count == 1) {
-        loaded.jobs.push_back(std::move(range.first));
-      } else {
-        loaded.ranges.push_back(std::move(range));
-      }
-    }
-    core_->load_dependencies(loaded);
-    loaded.drains = read_drain_rows(core_->database);
-    loaded.unhealthy = read_health_rows(core_->database);
-    loaded.tokens = read_token_rows(core_->database);
-    loaded.lived = read_lived(core_->database);
-    const auto forgotten = core_->database.execAndGet("SELECT forgotten_ms FROM meta");
-    if (!forgotten.isNull()) {
-      loaded.forgotten = WallTime(std::chrono::milliseconds(forgotten.getInt64()));
-    }
-    loaded.node = core_->database.execAndGet("SELECT coalesce(node, '') FROM meta").getString();
+    Loaded loaded = core_->load(take);
+    GF_CHECK(core_->check_content());
     return loaded;
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, core_->path);
   }
+}
+
+Result<Loaded> Store::load() {
+  std::vector<Job> waiting;
+  std::vector<JobRange> ranges;
+  Loaded loaded = GF_TRY(load([&](JobRange&& range) {
+    if (range.count == 1) {
+      waiting.push_back(std::move(range.first));
+    } else {
+      ranges.push_back(std::move(range));
+    }
+  }));
+  std::ranges::move(waiting, std::back_inserter(loaded.jobs));
+  std::ranges::sort(loaded.jobs, {}, &Job::id);
+  loaded.ranges = std::move(ranges);
+  return loaded;
 }
 
 Result<void> Store::rename_node(Loaded& loaded, const std::string& name) {
@@ -410,6 +470,7 @@ Result<void> Store::commit(const Batch& batch) {
   if (core_->broken) {
     return fail(Code::Failure, "the store has failed before: it takes nothing more until reopened");
   }
+  GF_CHECK(core_->check_content());
   JobId first_free = std::max(core_->next_id, batch.next_id.value_or(JobId()));
   for (const Job* job : batch.saves) first_free = std::max(first_free, JobId(job->id.value + 1));
   for (const JobRange& range : batch.ranges) {

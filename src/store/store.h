@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -34,7 +35,7 @@ struct Lived {
 
 /// What a store held when it was opened.
 struct Loaded {
-  std::vector<Job> jobs;           ///< by ascending id, but for those of `runs`
+  std::vector<Job> jobs;           ///< by ascending id, but for those of `ranges`
   std::vector<JobRange> ranges{};  ///< that wait, two at least each; by ascending id
   JobId next_id;                   ///< smallest id never given out
   std::vector<Drain> drains{};
@@ -102,8 +103,9 @@ struct Batch {
 class Store {
  public:
   /// Opens or creates; brings an older schema up to date. ":memory:" is the fake for tests.
-  /// Errors: Failure (not a store, damaged, newer schema, network file system, in use), Exhausted
-  /// (no room to create or upgrade it), each with a way out.
+  /// Errors: Failure (not a store, newer schema, network file system, in use), Damaged, Exhausted
+  /// (no room to create or upgrade it), each with a way out. After a kill it is read through
+  /// meanwhile: what is damaged may be said by load() or the first commit() only.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const std::string& path);
   /// Whether a database that a gflowd has open is none for this program to open after it, as far as
   /// its first bytes tell. Errors: as open().
@@ -112,6 +114,12 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
+  /// Of the jobs that wait nothing but this is given them, each as it is read, by ascending id: a
+  /// long queue is never in memory whole. What it took is worth nothing if this fails.
+  /// Errors: as open().
+  using TakeWaiting = std::function<void(JobRange&&)>;
+  [[nodiscard]] Result<Loaded> load(const TakeWaiting& take);
+  /// The same with all of them at once.
   [[nodiscard]] Result<Loaded> load();
   /// Calls the daemon's own node so, in what jobs hold or held and in drains, here and on disk:
   /// after the host or the setting was renamed it is still the same node. Others keep their names.

@@ -4,10 +4,14 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <fstream>
 
+#include "os/fd.h"
 #include "os/file.h"
 #include "store/samples.h"
 
@@ -390,6 +394,28 @@ TEST(StoreTest, AfterAFailureNothingMoreIsTaken) {
   EXPECT_TRUE(jobs_of(*open(directory.file("gflow.db"))).empty());
 }
 
+/// Opened and read whole.
+Result<Loaded> load(const std::string& path) {
+  const auto store = GF_TRY(Store::open(path));
+  return store->load();
+}
+
+/// One of a gflowd that was killed, with pages that are none.
+void damage(const std::string& path) {
+  {
+    auto store = open(path);
+    std::vector<Job> jobs;
+    for (std::uint64_t id = 1; id <= 2000; ++id) jobs.push_back(queued(id));
+    (void)store->commit(batch_of(jobs, payload()));
+  }
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  for (int page = 3; page < 60; ++page) {
+    file.seekp(page * 4096);
+    file << std::string(2048, '\x5a');
+  }
+  (void)os::remove_tree(path + ".ids");
+}
+
 TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
   struct Case {
     const char* what;
@@ -416,44 +442,64 @@ TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
          SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
        },
        "): install that version again"},
-      {"damaged, last run killed",
-       [](const std::string& path) {
-         {
-           auto store = open(path);
-           std::vector<Job> jobs;
-           for (std::uint64_t id = 1; id <= 2000; ++id) jobs.push_back(queued(id));
-           (void)store->commit(batch_of(jobs, payload()));
-         }
-         std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-         for (int page = 3; page < 60; ++page) {
-           file.seekp(page * 4096);
-           file << std::string(2048, '\x5a');
-         }
-         (void)os::remove_tree(path + ".ids");
-       },
-       "is damaged (",
-       Code::Damaged},
+      {"damaged, last run killed", damage, "is damaged (", Code::Damaged},
       {"a directory", [](const std::string& path) { (void)os::make_directories(path); }, "open '"},
   };
   for (const Case& c : cases) {
     const Directory directory;
     c.make(directory.file("gflow.db"));
-    const auto store = Store::open(directory.file("gflow.db"));
-    ASSERT_FALSE(store) << c.what;
-    EXPECT_EQ(store.error().code, c.code) << c.what;
-    EXPECT_NE(store.error().message.find(c.says), std::string::npos)
-        << c.what << ": " << store.error().message;
+    const auto loaded = load(directory.file("gflow.db"));
+    ASSERT_FALSE(loaded) << c.what;
+    EXPECT_EQ(loaded.error().code, c.code) << c.what;
+    EXPECT_NE(loaded.error().message.find(c.says), std::string::npos)
+        << c.what << ": " << loaded.error().message;
   }
 }
 
-TEST(StoreTest, TwoCannotHaveOne) {
+// Its pages are read through while jobs are read: nothing may be written before that has ended, nor
+// may it be taken for one that was closed in order.
+TEST(StoreTest, ADamagedOneTakesNothingAndStaysDamaged) {
   const Directory directory;
-  const auto first = open(directory.file("gflow.db"));
-  const auto second = Store::open(directory.file("gflow.db"));
+  damage(directory.file("gflow.db"));
+  for (int i = 0; i < 2; ++i) {
+    const auto store = Store::open(directory.file("gflow.db"));
+    if (!store) continue;
+    const Job job = queued(3000);
+    const auto committed = (*store)->commit(Batch{.saves = {&job}});
+    ASSERT_FALSE(committed);
+    EXPECT_EQ(committed.error().code, Code::Damaged);
+  }
+  EXPECT_FALSE(load(directory.file("gflow.db")));
+}
+
+TEST(StoreTest, TwoProcessesCannotHaveOne) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  std::array<int, 2> to_child{};
+  std::array<int, 2> from_child{};
+  ASSERT_EQ(::pipe(to_child.data()), 0);
+  ASSERT_EQ(::pipe(from_child.data()), 0);
+  const pid_t child = ::fork();
+  char byte = 0;
+  if (child == 0) {
+    ::close(to_child[1]);
+    const auto held = Store::open(path);
+    if (!held || ::write(from_child[1], "h", 1) != 1) ::_exit(1);
+    (void)::read(to_child[0], &byte, 1);  // until the other has tried
+    ::_exit(0);
+  }
+  os::Fd lets_go(to_child[1]);
+  ::close(to_child[0]);
+  ::close(from_child[1]);
+  const os::Fd holds(from_child[0]);
+  ASSERT_EQ(::read(holds.get(), &byte, 1), 1);
+  const auto second = Store::open(path);
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().message.find("is in use by another process: stop the other gflowd"),
             std::string::npos)
       << second.error().message;
+  lets_go.reset();
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 TEST(StoreTest, OnlyTheOwnerCanReadWhatJobsWereGiven) {
