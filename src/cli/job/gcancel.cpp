@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -17,6 +18,7 @@
 #include "cli/job/act.h"
 #include "cli/job/signals.h"
 #include "cli/selection.h"
+#include "cli/selection_options.h"
 #include "command/context.h"
 #include "command/table.h"
 #include "os/user.h"
@@ -48,9 +50,7 @@ Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context
     const std::string states = GF_TRY(selected_by(invocation, "states"));
     query.statuses = GF_TRY(parse_statuses(states));
   }
-  const std::string users = GF_TRY(selected_by(invocation, "user"));
-  query.users = parse_users(users);
-  if (invocation.has("me")) query.users = {GF_TRY(caller_name(context))};
+  query.users = GF_TRY(chosen_owners(invocation, context));
   const std::string names = GF_TRY(selected_by(invocation, "names"));
   query.names = parse_list(names);
   query.group = GF_TRY(selected_by(invocation, "group"));
@@ -242,6 +242,28 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
       });
 }
 
+std::vector<Option> gcancel_options() {
+  std::vector<Option> options = {
+      {.name = "signal",
+       .letters = "S",
+       .value = "SIGNAL",
+       .help = tr("Do not cancel; send this signal (INT, SIGUSR1, 9) to every process of "
+                  "running jobs.")},
+      {.name = "dry-run", .help = tr("Only print what would be cancelled, including dependents.")},
+      {.name = "states",
+       .letters = "s",
+       .value = "LIST",
+       .help = tr("Only jobs in these states, such as Queued,Running."),
+       .complete = Complete::State},
+  };
+  std::ranges::move(owner_options(), std::back_inserter(options));
+  options.push_back(names_option());
+  options.push_back(group_option());
+  options.push_back(
+      {.name = "all", .refused = tr("is not an option; 'gcancel --me' cancels all of your jobs")});
+  return options;
+}
+
 }  // namespace
 
 Command gcancel_command() {
@@ -257,38 +279,7 @@ Command gcancel_command() {
              "when its grace time is over, SIGKILL for every remaining process. Jobs that depend "
              "on it are cancelled too, unless they were submitted with --no-auto-cancel.\n\nAll "
              "jobs given are tried; the exit code is that of the worst failure."),
-      .options =
-          {
-              {.name = "signal",
-               .letters = "S",
-               .value = "SIGNAL",
-               .help = tr("Do not cancel; send this signal (INT, SIGUSR1, 9) to every process of "
-                          "running jobs.")},
-              {.name = "dry-run",
-               .help = tr("Only print what would be cancelled, including dependents.")},
-              {.name = "states",
-               .letters = "s",
-               .value = "LIST",
-               .help = tr("Only jobs in these states, such as Queued,Running."),
-               .complete = Complete::State},
-              {.name = "user",
-               .letters = "u",
-               .aliases = {"users"},
-               .value = "LIST",
-               .help = tr("Only jobs of these users; 'all' means everyone."),
-               .complete = Complete::User},
-              {.name = "me", .help = tr("Only your own jobs."), .excludes = {"user"}},
-              {.name = "names",
-               .letters = "N",
-               .aliases = {"name"},
-               .value = "LIST",
-               .help = tr("Only jobs with these names; * and ? are wildcards.")},
-              {.name = "group",
-               .value = "NAME",
-               .help = tr("Only jobs of this group, that is, of one array or sweep.")},
-              {.name = "all",
-               .refused = tr("is not an option; 'gcancel --me' cancels all of your jobs")},
-          },
+      .options = gcancel_options(),
       .words =
           {.name = "JOB...",
            .help =

@@ -20,10 +20,12 @@
 #include "cli/commands.h"
 #include "cli/queue/fetch.h"
 #include "cli/queue/listing.h"
+#include "cli/queue/options.h"
 #include "cli/queue/screen.h"
 #include "cli/queue/screen_stream.h"
 #include "cli/queue/watch.h"
 #include "cli/selection.h"
+#include "cli/selection_options.h"
 #include "command/context.h"
 #include "command/paged_text.h"
 #include "os/clock.h"
@@ -31,134 +33,6 @@
 namespace gflow::cli {
 
 namespace {
-
-std::vector<Option> selection_options() {
-  return {
-      {.name = "states",
-       .letters = "s",
-       .value = "LIST",
-       .help = tr("Only jobs in these states, by name or code: Running,Queued or R,PD."),
-       .group = tr("Job selection"),
-       .complete = Complete::State},
-      {.name = "all",
-       .letters = "a",
-       .help = tr("List jobs in all states, including ended ones."),
-       .group = tr("Job selection"),
-       .excludes = {"completed", "states"}},
-      {.name = "completed",
-       .letters = "c",
-       .help = tr("Only ended jobs."),
-       .group = tr("Job selection"),
-       .excludes = {"states"}},
-      {.name = "jobs",
-       .letters = "j",
-       .aliases = {"job"},
-       .value = "IDS",
-       .help = tr("Only these jobs, in any state: 42, 1-5, 1,3,7-9, @."),
-       .group = tr("Job selection"),
-       .complete = Complete::Job},
-      {.name = "user",
-       .letters = "u",
-       .aliases = {"users"},
-       .value = "LIST",
-       .help = tr("Only jobs of these users; 'all' (default) means everyone."),
-       .group = tr("Job selection"),
-       .complete = Complete::User},
-      {.name = "me",
-       .help = tr("Only your own jobs."),
-       .group = tr("Job selection"),
-       .excludes = {"user"}},
-      {.name = "names",
-       .letters = "N",
-       .aliases = {"name"},
-       .value = "LIST",
-       .help = tr("Only jobs with these names; * and ? are wildcards."),
-       .group = tr("Job selection")},
-  };
-}
-
-std::vector<Option> further_selection_options() {
-  return {
-      {.name = "project",
-       .letters = "P",
-       .value = "NAME",
-       .help = tr("Only jobs of this project."),
-       .group = tr("Job selection")},
-      {.name = "group",
-       .value = "NAME",
-       .help = tr("Only jobs of this group, that is, of one array or sweep."),
-       .group = tr("Job selection")},
-      {.name = "since",
-       .value = "TIME",
-       .help = tr("Only jobs submitted since this time: 2h, 3d, today, yesterday, 2026-03-01."),
-       .group = tr("Job selection")},
-      {.name = "limit",
-       .letters = "n",
-       .value = "N",
-       .help = tr("List only the first N jobs, or the last N if negative (default: 0, all jobs)."),
-       .group = tr("Job selection")},
-  };
-}
-
-/// For completion: what -f takes, without signs that a shell would read.
-std::vector<Example> field_names() {
-  std::vector<Example> names;
-  for (const Field& field : queue_fields()) {
-    const bool is_plain = field.name.find('(') == std::string::npos || field.aliases.empty();
-    names.push_back({is_plain ? field.name : field.aliases.front(), field.help});
-  }
-  return names;
-}
-
-/// For completion: what --sort takes, and the same backwards.
-std::vector<Example> sort_keys() {
-  std::vector<Example> keys;
-  const std::string names = job_keys();
-  for (const char* sign : {"", "-"}) {
-    for (const std::string_view key : split(names, ',')) {
-      keys.push_back({sign + std::string(trim(key)), ""});
-    }
-  }
-  return keys;
-}
-
-std::vector<Option> listing_options() {
-  return {
-      {.name = "format",
-       .letters = "f",
-       .value = "FIELDS",
-       .help = tr("Columns to show, separated by commas, or a template such as '{jobid} {name}'. "
-                  "The columns are listed below."),
-       .suggestions = field_names()},
-      {.name = "output",
-       .letters = "o",
-       .value = "FORM",
-       .help = tr("Output format: table (default), json, jsonl (one document per line), csv, tsv "
-                  "or yaml."),
-       .complete = Complete::Choice,
-       .choices = {"table", "json", "jsonl", "csv", "tsv", "yaml"}},
-      {.name = "noheader", .aliases = {"no-header"}, .help = tr("Do not print the header.")},
-      {.name = "sort",
-       .letters = "r",
-       .value = "KEY",
-       .help = tr_format("Sort by {}; -KEY reverses the order.", job_keys()),
-       .suggestions = sort_keys()},
-      {.name = "by-state",
-       .letters = "g",
-       .help = tr("Group the jobs by state."),
-       .excludes = {"tree"}},
-      {.name = "tree", .letters = "t", .help = tr("Show each job below the jobs it depends on.")},
-      {.name = "watch",
-       .letters = "w",
-       .help =
-           tr("Keep running and show every change, in place on a terminal, until q or Ctrl-C.")},
-      {.name = "interval",
-       .value = "SECONDS",
-       .help = tr("With --watch: seconds between updates of elapsed times (default: 2)."),
-       .needs = "watch"},
-      no_pager_option(),
-  };
-}
 
 Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   JobQuery query;
@@ -174,8 +48,7 @@ Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   } else if (!all_states) {
     query.statuses = kNotEnded;
   }
-  query.users = parse_users(GF_TRY(selected_by(invocation, "user")));
-  if (invocation.has("me")) query.users = {GF_TRY(caller_name(context))};
+  query.users = GF_TRY(chosen_owners(invocation, context));
   query.names = parse_list(GF_TRY(selected_by(invocation, "names")));
   query.project = GF_TRY(selected_by(invocation, "project"));
   query.group = GF_TRY(selected_by(invocation, "group"));
@@ -518,7 +391,7 @@ std::vector<Example> column_legend() {
 }  // namespace
 
 Command gqueue_command() {
-  Command command{
+  return {
       .name = "gqueue",
       .summary = tr("list jobs"),
       .usage = {"[options]"},
@@ -531,6 +404,7 @@ Command gqueue_command() {
           "a job started or is expected to start (~, an estimate; >, not before), the waiting "
           "tasks of an "
           "array in one row, and totals last."),
+      .options = gqueue_options(),
       .examples = {{"gqueue", tr("waiting and running jobs")},
                    {"gqueue -s Running -f JOBID,NAME,NODES,NODELIST", tr("GPUs of running jobs")},
                    {"gqueue -j 42 -f JOBID,ST,NODES,NODELIST", tr("one job")},
@@ -540,13 +414,6 @@ Command gqueue_command() {
       .legends = {{tr("States (ST)"), state_legend()}, {tr("Columns (-f)"), column_legend()}},
       .run = run_gqueue,
   };
-  command.options = selection_options();
-  std::ranges::move(further_selection_options(), std::back_inserter(command.options));
-  for (Option& option : listing_options()) {
-    option.group = tr("Output format");
-    command.options.push_back(std::move(option));
-  }
-  return command;
 }
 
 }  // namespace gflow::cli

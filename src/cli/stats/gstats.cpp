@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <ostream>
 
 #include "base/text.h"
 #include "base/translate.h"
-#include "cli/caller.h"
 #include "cli/commands.h"
 #include "cli/selection.h"
+#include "cli/selection_options.h"
 #include "cli/stats/usage_text.h"
 #include "command/context.h"
 #include "os/clock.h"
@@ -31,8 +32,7 @@ Result<client::StatisticsWish> wish_of(const Invocation& invocation, Context& co
   if (wish.since && wish.until && *wish.until <= *wish.since) {
     return fail(Code::Usage, tr("--until is not later than --since"));
   }
-  wish.users = parse_users(GF_TRY(selected_by(invocation, "user")));
-  if (invocation.has("me")) wish.users = {GF_TRY(caller_name(context))};
+  wish.users = GF_TRY(chosen_owners(invocation, context));
   wish.project = GF_TRY(selected_by(invocation, "project"));
   wish.group = GF_TRY(selected_by(invocation, "group"));
   wish.by = invocation.get("by");
@@ -75,8 +75,8 @@ Result<int> run_gstats(const Invocation& invocation, Context& context) {
   return 0;
 }
 
-std::vector<Option> selection() {
-  return {
+std::vector<Option> gstats_options() {
+  std::vector<Option> options = {
       {.name = "since",
        .value = "TIME",
        .help = tr("Count jobs that ended at this time or later: 2h, 3d, today, yesterday, "
@@ -89,21 +89,12 @@ std::vector<Option> selection() {
        .help = tr("One row for each user (default) or project, or 'none' for the totals alone."),
        .complete = Complete::Choice,
        .choices = {api::kUsageByNames.begin(), api::kUsageByNames.end()}},
-      {.name = "user",
-       .letters = "u",
-       .aliases = {"users"},
-       .value = "LIST",
-       .help = tr("Only jobs of these users; 'all' (default) means everyone."),
-       .complete = Complete::User},
-      {.name = "me", .help = tr("Only your own jobs."), .excludes = {"user"}},
-      {.name = "project",
-       .letters = "P",
-       .value = "NAME",
-       .help = tr("Only jobs of this project.")},
-      {.name = "group",
-       .value = "NAME",
-       .help = tr("Only jobs of this group, that is, of one array or sweep.")},
-      no_pager_option()};
+  };
+  std::ranges::move(owner_options(), std::back_inserter(options));
+  options.push_back(project_option());
+  options.push_back(group_option());
+  options.push_back(no_pager_option());
+  return options;
 }
 
 }  // namespace
@@ -124,7 +115,7 @@ Command gstats_command() {
              "times are those of jobs that have ended, until their last start; time on hold or "
              "behind a dependency counts. In a pipe the totals are left out, as a user or a "
              "project may have any name: '--by none' shows them alone."),
-      .options = selection(),
+      .options = gstats_options(),
       .examples = {{"gstats", tr("the last 30 days, by user")},
                    {"gstats --since today --by project", tr("today, by project")},
                    {"gstats --me --since all --by none", tr("your own jobs, all that are known")},

@@ -8,6 +8,7 @@
 #include "cli/queue/fetch.h"
 #include "cli/queue/watch.h"
 #include "cli/selection.h"
+#include "cli/selection_options.h"
 #include "command/context.h"
 
 namespace gflow::cli {
@@ -24,8 +25,7 @@ std::string gpus_panel(const ListedJobs& listed, const Viewer& viewer, const Pai
 Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   JobQuery query;
   query.statuses = kNotEnded;
-  query.users = parse_users(GF_TRY(selected_by(invocation, "user")));
-  if (invocation.has("me")) query.users = {GF_TRY(caller_name(context))};
+  query.users = GF_TRY(chosen_owners(invocation, context));
   query.project = GF_TRY(selected_by(invocation, "project"));
   query.fields = screen_needs();
   return query;
@@ -49,6 +49,15 @@ Result<int> run_gtop(const Invocation& invocation, Context& context) {
   return watch(context, Listing{}, fetch, view);
 }
 
+std::vector<Option> gtop_options() {
+  std::vector<Option> options = owner_options();
+  options.push_back(project_option());
+  options.push_back({.name = "interval",
+                     .value = "SECONDS",
+                     .help = tr("Seconds between updates (default: 2).")});
+  return options;
+}
+
 }  // namespace
 
 Command gtop_command() {
@@ -61,20 +70,7 @@ Command gtop_command() {
              "running and waiting jobs, until q or Ctrl-C. The columns are those of 'ginfo' and "
              "'gqueue'.\n\nGPUs beyond the upper half of the terminal, and jobs beyond the lower "
              "one, are counted in a last line."),
-      .options = {{.name = "user",
-                   .letters = "u",
-                   .aliases = {"users"},
-                   .value = "LIST",
-                   .help = tr("Only jobs of these users; 'all' (default) means everyone."),
-                   .complete = Complete::User},
-                  {.name = "me", .help = tr("Only your own jobs."), .excludes = {"user"}},
-                  {.name = "project",
-                   .letters = "P",
-                   .value = "NAME",
-                   .help = tr("Only jobs of this project.")},
-                  {.name = "interval",
-                   .value = "SECONDS",
-                   .help = tr("Seconds between updates (default: 2).")}},
+      .options = gtop_options(),
       .common = Common::Text,
       .examples = {{"gtop", tr("all GPUs and all jobs")},
                    {"gtop --me", tr("all GPUs and your own jobs")},
