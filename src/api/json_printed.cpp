@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/job_fields.h"
 #include "api/json_writer.h"
 #include "api/printed.h"
+#include "api/start_fields.h"
+#include "api/waiting_jobs.h"
 
 namespace gflow::api {
 namespace {
 
 struct Remotes {
   std::vector<RemoteView> remotes;
+};
+
+struct WaitingJobs {
+  std::vector<WaitingJob> jobs;
 };
 
 }  // namespace
@@ -34,12 +41,31 @@ void fields(Io& io, T& remotes) {
   io.field("remotes", remotes.remotes);
 }
 
+template <class Io, Like<WaitingJob> T>
+void fields(Io& io, T& waiting) {
+  fields(io, waiting.job);
+  io.field("expected_start", waiting.expected_start);
+}
+
+template <class Io, Like<WaitingJobs> T>
+void fields(Io& io, T& waiting) {
+  io.field("jobs", waiting.jobs);
+}
+
 std::string write(const DaemonStatusView& status) {
   return Writer::document("DaemonStatus", status);
 }
 
 std::string write_remotes(const std::vector<RemoteView>& remotes) {
   return Writer::document("Remotes", Remotes{remotes});
+}
+
+std::string_view start_by_name(StartBy by) { return json_name(by); }
+
+std::string write(const WaitingJob& waiting) { return Writer::document("WaitingJob", waiting); }
+
+std::string write_waiting(const std::vector<WaitingJob>& waiting) {
+  return Writer::document("WaitingJobs", WaitingJobs{waiting});
 }
 
 }  // namespace gflow::api

@@ -127,8 +127,8 @@ Result<api::JobPage> fetch_listing(client::Client& daemon, JobQuery query, long 
   return page;
 }
 
-Result<api::QueueView> fetch_queue(client::Client& daemon) {
-  auto queue = daemon.queue(api::kUsualForecast);
+Result<api::QueueView> fetch_queue(client::Client& daemon, std::size_t most) {
+  auto queue = daemon.queue(most);
   if (!queue && queue.error().code == Code::NotFound) return api::QueueView{};  // before 1.0
   return queue;
 }

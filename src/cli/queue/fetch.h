@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,8 +26,9 @@ namespace gflow::cli {
                                               long limit,
                                               const std::string& user);
 
-/// The head of the queue; empty where nobody tells.
-[[nodiscard]] Result<api::QueueView> fetch_queue(client::Client& daemon);
+/// The head of the queue, of so many jobs; empty where nobody tells.
+[[nodiscard]] Result<api::QueueView> fetch_queue(client::Client& daemon,
+                                                 std::size_t most = api::kUsualForecast);
 
 /// Gives the jobs of a query to `take` in the order of a screen, a page at a time, until that says
 /// false: what runs, what is suspended, the head of the queue in its order, the others that wait by

@@ -216,19 +216,23 @@ const std::vector<Field>& queue_fields() {
   return fields;
 }
 
-Result<std::vector<const Field*>> choose_fields(std::string_view list) {
+Result<std::vector<const Field*>> choose_fields(std::string_view list,
+                                                std::span<const Field> more) {
+  std::vector<const Field*> all;
+  for (const Field& field : queue_fields()) all.push_back(&field);
+  for (const Field& field : more) all.push_back(&field);
   std::vector<const Field*> chosen;
   for (const std::string& name : parse_list(list)) {
-    const auto at = std::ranges::find_if(
-        queue_fields(), [&](const Field& field) { return is_called(field, name); });
-    if (at == queue_fields().end()) {
+    const auto at =
+        std::ranges::find_if(all, [&](const Field* field) { return is_called(*field, name); });
+    if (at == all.end()) {
       std::vector<std::string> names;
-      for (const Field& field : queue_fields()) names.push_back(field.name);
+      for (const Field* field : all) names.push_back(field->name);
       return fail(
           Code::Usage,
           tr_format("'{}' is not a field; the fields are {}", printable(name), join(names, ", ")));
     }
-    chosen.push_back(&*at);
+    chosen.push_back(*at);
   }
   if (chosen.empty()) return fail(Code::Usage, tr("no field given"));
   return chosen;

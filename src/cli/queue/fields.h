@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,10 @@ struct Field {
 
 constexpr std::string_view kDefaultFields = "JOBID,NAME,ST,TIME,NODES,NODELIST(REASON)";
 
-/// The fields of a list, in its order. Errors: Usage naming the fields there are.
-[[nodiscard]] Result<std::vector<const Field*>> choose_fields(std::string_view list);
+/// The fields of a list, in its order, of those that gqueue always has and `more`. Errors: Usage
+/// naming the fields there are.
+[[nodiscard]] Result<std::vector<const Field*>> choose_fields(std::string_view list,
+                                                              std::span<const Field> more = {});
 
 /// What a daemon has to show of each job for these.
 [[nodiscard]] std::vector<std::string> needs_of(const std::vector<const Field*>& fields);

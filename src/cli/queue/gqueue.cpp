@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "api/job_page.h"
+#include "api/queue.h"
+#include "api/waiting_jobs.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/caller.h"
@@ -23,6 +25,7 @@
 #include "cli/queue/options.h"
 #include "cli/queue/screen.h"
 #include "cli/queue/screen_stream.h"
+#include "cli/queue/starts.h"
 #include "cli/queue/watch.h"
 #include "cli/selection.h"
 #include "cli/selection_options.h"
@@ -36,6 +39,7 @@ namespace {
 
 Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   JobQuery query;
+  // Who names a job is told why it is not listed.
   const bool all_states = invocation.has("all") || invocation.has("jobs");
   if (invocation.has("states")) {
     const std::string states = GF_TRY(selected_by(invocation, "states"));
@@ -46,7 +50,7 @@ Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   } else if (invocation.has("completed")) {
     query.statuses = kEnded;
   } else if (!all_states) {
-    query.statuses = kNotEnded;
+    query.statuses = invocation.has("start") ? kPending : kNotEnded;
   }
   query.users = GF_TRY(chosen_owners(invocation, context));
   query.names = parse_list(GF_TRY(selected_by(invocation, "names")));
@@ -82,23 +86,28 @@ bool is_for_screen(const Invocation& invocation, const Context& context) {
 /// Options with which jobs are listed that have ended, too, or such states as are named.
 constexpr std::array kOfAnyState = {"all", "completed", "jobs", "states"};
 
-Result<Listing> listing_of(const Invocation& invocation, const Context& context) {
+/// `more`: fields that this listing has besides those that each has.
+Result<Listing> listing_of(const Invocation& invocation,
+                           const Context& context,
+                           std::span<const Field> more) {
   Listing listing;
   listing.format = format_of(invocation);
   const std::string wanted = invocation.get("format");
   if (wanted.find('{') != std::string::npos) {
-    listing.text_template = GF_TRY(read_template(wanted));
+    listing.text_template = GF_TRY(read_template(wanted, more));
     listing.format = Format::Template;
   } else if (invocation.has("format") || !is_for_screen(invocation, context)) {
+    const std::string_view usual = invocation.has("start") ? kDefaultStartFields : kDefaultFields;
     listing.fields =
-        GF_TRY(choose_fields(invocation.has("format") ? wanted : std::string(kDefaultFields)));
+        GF_TRY(choose_fields(invocation.has("format") ? std::string_view(wanted) : usual, more));
   }
   if (invocation.has("tree")) listing.layout = Layout::Tree;
   if (invocation.has("by-state")) listing.layout = Layout::Grouped;
   if (invocation.has("noheader")) listing.header = Header::Hidden;
   listing.with_ended =
       std::ranges::any_of(kOfAnyState, [&](const char* option) { return invocation.has(option); });
-  listing.sorted = invocation.has("sort");
+  listing.by_start = invocation.has("start");
+  listing.sorted = invocation.has("sort") || listing.by_start;
   // Who names jobs, or counts them, wants to see each.
   listing.folded = !invocation.has("jobs") && !invocation.has("limit") && !listing.sorted;
   return listing;
@@ -152,6 +161,7 @@ void hint_at_why(Context& context, JobId job) {
 /// What a person may want to do next.
 void hint_at_next(Context& context, const Listing& listing, const ListedJobs& listed) {
   const std::vector<api::JobView>& jobs = listed.page.jobs;
+  if (jobs.empty() && listing.by_start) return context.hint(tr("No job waits."));
   if (jobs.empty()) {
     return context.hint(listing.with_ended ? tr("No jobs.")
                                            : tr("No jobs. 'gqueue -a' also lists ended jobs."));
@@ -290,6 +300,15 @@ std::vector<std::uint64_t> missing_from(const api::JobPage& page, const JobQuery
   return missing;
 }
 
+Result<int> fail_for(const std::vector<std::uint64_t>& missing) {
+  if (missing.empty()) return 0;
+  return fail(Code::NotFound,
+              missing.size() == 1
+                  ? tr_format("there is no job {}", missing.front())
+                  : tr_format("there are no jobs {}",
+                              ranges_text(std::span<const std::uint64_t>(missing))));
+}
+
 /// Shows what is there, and fails for what is not.
 Result<int> print_all(Context& context,
                       const Listing& listing,
@@ -299,12 +318,7 @@ Result<int> print_all(Context& context,
     show_page(context, listing, listed);
     hint_at_next(context, listing, listed);
   }
-  if (missing.empty()) return 0;
-  return fail(Code::NotFound,
-              missing.size() == 1
-                  ? tr_format("there is no job {}", missing.front())
-                  : tr_format("there are no jobs {}",
-                              ranges_text(std::span<const std::uint64_t>(missing))));
+  return fail_for(missing);
 }
 
 /// Options that a form has no use for.
@@ -342,8 +356,57 @@ Result<void> check_form(const Invocation& invocation, const Listing& listing) {
   return {};
 }
 
+/// Of the jobs that were named those that wait; of the others what became of them is said.
+void keep_waiting(Context& context, std::vector<api::JobView>& jobs) {
+  for (const api::JobView& job : jobs) {
+    if (is_pending(job.status)) continue;
+    context.note(
+        tr_format("job {} does not wait: it is {}", job.id.value, status_name(job.status)));
+  }
+  std::erase_if(jobs, [](const api::JobView& job) { return !is_pending(job.status); });
+}
+
+std::string starts_json(const Listing& listing,
+                        std::vector<api::JobView> jobs,
+                        const Starts& starts) {
+  std::vector<api::WaitingJob> waiting;
+  for (api::JobView& job : jobs) {
+    const auto start = starts.of(job.id);
+    waiting.push_back({std::move(job), start});
+  }
+  if (listing.format == Format::Json) return api::write_waiting(waiting) + '\n';
+  std::string lines;
+  for (const api::WaitingJob& job : waiting) lines += api::write(job) + '\n';
+  return lines;
+}
+
+/// Those that wait, in the order in which they should start: `starts`, as far as that is known.
+Result<int> print_starts(
+    Context& context, const Listing& listing, JobQuery query, long limit, Starts& starts) {
+  if (!query.fields.empty()) {
+    for (const char* field : {"status", "spec.priority", "blockers"}) query.fields.push_back(field);
+  }
+  ListedJobs listed{GF_TRY(fetch_jobs(context.daemon(), query, JobQuery::kAll))};
+  listed.queue = GF_TRY(fetch_queue(context.daemon(), api::kMaxForecast));
+  std::vector<api::JobView>& jobs = listed.page.jobs;
+  const auto missing = limit == 0 ? missing_from(listed.page, query) : std::vector<std::uint64_t>{};
+  keep_waiting(context, jobs);
+  starts.know(listed.queue);
+  for (const api::JobView& job : jobs) starts.look_at(job, os::now().wall);
+  jobs = in_order_of_start(std::move(jobs), starts, listed.queue);
+  if (limit != 0) listed.counts = counts_of(listed.page, viewer_name(context));
+  limit_jobs(jobs, limit);
+  const bool is_json = listing.format == Format::Json || listing.format == Format::JsonLines;
+  if (!is_json) return print_all(context, listing, listed, missing);
+  context.out << context.listing([&] { return starts_json(listing, jobs, starts); });
+  return fail_for(missing);
+}
+
 Result<int> run_gqueue(const Invocation& invocation, Context& context) {
-  const Listing listing = GF_TRY(listing_of(invocation, context));
+  Starts starts;
+  const bool by_start = invocation.has("start");
+  const std::vector<Field> more = by_start ? start_fields(starts) : std::vector<Field>{};
+  const Listing listing = GF_TRY(listing_of(invocation, context, more));
   GF_CHECK(check_form(invocation, listing));
   if (!is_screen(listing)) context.is_for_programs();
   const long limit = GF_TRY(limit_of(invocation));
@@ -351,6 +414,7 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   JobQuery query = GF_TRY(query_of(invocation, context));
   query.order = order;
   query.fields = fields_of(listing, invocation);
+  if (by_start) return print_starts(context, listing, std::move(query), limit, starts);
   const bool counts = is_screen(listing) || shows_counts(listing, invocation);
   const std::string user = counts ? viewer_name(context) : std::string();
   const bool for_one_screen = is_in_order_of_screen(listing, query, limit);
@@ -385,6 +449,8 @@ std::vector<Example> state_legend() {
 std::vector<Example> column_legend() {
   std::vector<Example> lines;
   for (const Field& field : queue_fields()) lines.push_back({field.name, field.help});
+  const Starts none;
+  for (const Field& field : start_fields(none)) lines.push_back({field.name, field.help});
   return lines;
 }
 
@@ -410,6 +476,7 @@ Command gqueue_command() {
                    {"gqueue -j 42 -f JOBID,ST,NODES,NODELIST", tr("one job")},
                    {"gqueue -t", tr("dependencies as a tree")},
                    {"gqueue -w", tr("watch the queue")},
+                   {"gqueue --start --me", tr("when your waiting jobs should start")},
                    {"gqueue --me -a -r -id -n 10", tr("your last ten jobs")}},
       .legends = {{tr("States (ST)"), state_legend()}, {tr("Columns (-f)"), column_legend()}},
       .run = run_gqueue,

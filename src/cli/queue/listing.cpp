@@ -82,7 +82,8 @@ void sort_by(std::vector<api::JobView>& jobs, bool backwards, Key key) {
 
 }  // namespace
 
-Result<std::vector<TemplatePiece>> read_template(std::string_view text) {
+Result<std::vector<TemplatePiece>> read_template(std::string_view text,
+                                                 std::span<const Field> more) {
   const auto is_of_a_name = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
@@ -91,7 +92,7 @@ Result<std::vector<TemplatePiece>> read_template(std::string_view text) {
     const std::size_t end = text[at] == '{' ? text.find('}', at) : std::string_view::npos;
     if (end != std::string_view::npos) {
       const std::string_view name = text.substr(at + 1, end - at - 1);
-      const auto field = choose_fields(name);
+      const auto field = choose_fields(name, more);
       if (field && field->size() == 1) {
         pieces.back().field = field->front();
         pieces.emplace_back();

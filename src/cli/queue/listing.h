@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,9 @@ struct Listing {
   Header header = Header::Shown;
   bool with_ended = false;  ///< ended jobs are asked for, or a state by name
   /// On a screen, where no fields stand for the columns of screen.h:
-  bool sorted = false;  ///< in the order of the page, not that of a screen
-  bool folded = true;   ///< tasks of an array that wait are one row
+  bool sorted = false;    ///< in the order of the page, not that of a screen
+  bool folded = true;     ///< tasks of an array that wait are one row
+  bool by_start = false;  ///< it is for when they start: that is told however narrow it is
 };
 
 /// Jobs, and for a screen how those that wait stand in the queue.
@@ -62,9 +64,10 @@ struct ListedJobs {
                                        const api::JobPage& page,
                                        const Painter& paint);
 
-/// Reads a template. Text in braces that is no name stands for itself. Errors: Usage with the
-/// fields there are, for a name that none of them has.
-[[nodiscard]] Result<std::vector<TemplatePiece>> read_template(std::string_view text);
+/// Reads a template of fields as choose_fields() knows them. Text in braces that is no name stands
+/// for itself. Errors: Usage with the fields there are, for a name that none of them has.
+[[nodiscard]] Result<std::vector<TemplatePiece>> read_template(std::string_view text,
+                                                               std::span<const Field> more = {});
 
 /// Puts jobs, which are by ascending id, in this order; `reversed` is not looked at.
 void sort_jobs(std::vector<api::JobView>& jobs, const JobOrder& order);

@@ -33,6 +33,11 @@ std::vector<Option> state_and_id_options(const std::string& heading) {
        .help = tr("Only ended jobs."),
        .group = heading,
        .excludes = {"states"}},
+      {.name = "start",
+       .help = tr("Only jobs that wait, in the order in which they should start, with when that is "
+                  "and why they wait; those of which that is not known come last."),
+       .group = heading,
+       .excludes = {"states", "all", "completed", "sort", "by-state", "tree", "watch"}},
       {.name = "jobs",
        .letters = "j",
        .aliases = {"job"},

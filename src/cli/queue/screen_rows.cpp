@@ -27,18 +27,14 @@ std::string_view mark_of(api::StartBy by) {
 
 }  // namespace
 
-void ScreenRows::know(const api::QueueView& queue) {
-  for (const api::QueuedJob& job : queue.jobs) {
-    if (job.expected_start) starts_.emplace(job.id, *job.expected_start);
-  }
-}
+void ScreenRows::know(const api::QueueView& queue) { starts_.know(queue); }
 
 void ScreenRows::look_at(const std::vector<api::JobView>& jobs) {
   for (const api::JobView& job : jobs) {
     if (first_user_.empty()) first_user_ = job.spec.user.name;
     if (job.spec.user.name != first_user_) shows_users_ = true;
     widest_id_ = std::max(widest_id_, fmt::formatted_size("{}", job.id.value));
-    if (const auto begin = api::begin_of(job, viewer_.now)) starts_.emplace(job.id, *begin);
+    starts_.look_at(job, viewer_.now);
   }
 }
 
@@ -52,7 +48,7 @@ std::vector<Column> ScreenRows::columns() const {
   all.push_back({.header = tr("ST")});
   all.push_back({.header = tr("GPUS"), .leaves = 1});
   all.push_back({.header = tr("TIME/LIMIT"), .leaves = 3});
-  all.push_back({.header = tr("START"), .leaves = 4});
+  all.push_back({.header = tr("START"), .leaves = listing_.by_start ? 0 : 4});
   all.push_back({.header = tr("WHERE/WHY"), .cut = Cut::Words, .narrowest = 15});
   return all;
 }
@@ -90,10 +86,10 @@ std::string ScreenRows::start_text(const api::JobView& job) const {
   if (job.started && !is_pending(job.status)) {
     return brief_moment(*job.started, viewer_.now, viewer_.zone);
   }
-  const auto expected = starts_.find(job.id);
-  if (expected == starts_.end()) return "-";
-  const std::string at = brief_moment(expected->second.at, viewer_.now, viewer_.zone);
-  return fmt::format("{}{}", mark_of(expected->second.by), at);
+  const auto expected = starts_.of(job.id);
+  if (!expected) return "-";
+  const std::string at = brief_moment(expected->at, viewer_.now, viewer_.zone);
+  return fmt::format("{}{}", mark_of(expected->by), at);
 }
 
 }  // namespace gflow::cli

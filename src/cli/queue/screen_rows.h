@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "api/expected_start.h"
 #include "api/queue.h"
 #include "cli/queue/fold.h"
 #include "cli/queue/listing.h"
 #include "cli/queue/screen.h"
+#include "cli/queue/starts.h"
 #include "command/table.h"
 
 namespace gflow::cli {
@@ -39,7 +37,7 @@ class ScreenRows {
 
   const Listing& listing_;
   const Viewer& viewer_;
-  std::map<JobId, api::ExpectedStart> starts_;
+  Starts starts_;
   std::string first_user_;
   std::size_t widest_id_ = 5;
   bool shows_users_ = false;
