@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/free_gpus.h"
 #include "api/job_fields.h"
 #include "api/json_writer.h"
 #include "api/printed.h"
@@ -52,6 +53,20 @@ void fields(Io& io, T& waiting) {
   io.field("jobs", waiting.jobs);
 }
 
+template <class Io, Like<FreeGpu> T>
+void fields(Io& io, T& gpu) {
+  io.field("index", gpu.index);
+  io.known_text("uuid", gpu.uuid);
+  io.known_text("model", gpu.model);
+}
+
+template <class Io, Like<FreeGpus> T>
+void fields(Io& io, T& free) {
+  io.field("request", free.request);
+  io.field("node", free.node);
+  io.field("gpus", free.gpus);
+}
+
 std::string write(const DaemonStatusView& status) {
   return Writer::document("DaemonStatus", status);
 }
@@ -67,5 +82,7 @@ std::string write(const WaitingJob& waiting) { return Writer::document("WaitingJ
 std::string write_waiting(const std::vector<WaitingJob>& waiting) {
   return Writer::document("WaitingJobs", WaitingJobs{waiting});
 }
+
+std::string write(const FreeGpus& free) { return Writer::document("FreeGpus", free); }
 
 }  // namespace gflow::api

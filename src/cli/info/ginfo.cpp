@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <ostream>
 
 #include "api/account.h"
@@ -9,6 +11,7 @@
 #include "base/translate.h"
 #include "cli/caller.h"
 #include "cli/commands.h"
+#include "cli/info/free_gpus.h"
 #include "cli/info/links_text.h"
 #include "cli/info/machine_screen.h"
 #include "cli/info/machine_text.h"
@@ -54,6 +57,7 @@ std::string screen_text(const Invocation& invocation,
 
 Result<int> run_ginfo(const Invocation& invocation, Context& context) {
   context.is_for_programs_off_terminal();
+  if (invocation.has("free")) return print_free_gpus(invocation, context);
   const api::MachineView machine = GF_TRY(context.daemon().machine());
   // What is wrong beside the devices: to the standard error, so that scripts read what they know.
   if (const auto daemon = context.daemon().daemon()) {
@@ -74,6 +78,33 @@ Result<int> run_ginfo(const Invocation& invocation, Context& context) {
   return 0;
 }
 
+std::vector<Option> ginfo_options() {
+  std::vector<Option> options = {
+      {.name = "brief",
+       .letters = "1",
+       .help = tr("Print one line per GPU and nothing else."),
+       .excludes = {"long", "json"}},
+      {.name = "long",
+       .letters = "l",
+       .help = tr("Print a block per GPU, with UUID, power and processes (default if "
+                  "the output is not a terminal).")},
+      {.name = "topo",
+       .help = tr("Show how the GPUs are connected: links, PCIe paths and NUMA nodes."),
+       .excludes = {"brief", "long"}},
+      no_pager_option()};
+  std::ranges::move(free_options(), std::back_inserter(options));
+  return options;
+}
+
+std::vector<Example> ginfo_notes() {
+  return {{tr("GPUs for a program that gflow does not start"),
+           tr("'ginfo --free 2' prints the GPUs that gflow would give to a job, as "
+              "CUDA_VISIBLE_DEVICES takes them (with CUDA_DEVICE_ORDER=PCI_BUS_ID, so that CUDA "
+              "counts them alike). It prints nothing on stdout if they are not free: let the "
+              "program run only if it succeeds, or it sees no GPU. They are not reserved, and two "
+              "who ask at once are told the same; 'galloc --gpus 2 COMMAND' keeps them for it.")}};
+}
+
 }  // namespace
 
 Command ginfo_command() {
@@ -87,22 +118,14 @@ Command ginfo_command() {
              "jobs; the process is named. Readings that the driver does not provide are left out "
              "rather than shown as zero.\n\nOn a terminal, shows one line per GPU: which users and "
              "jobs have it, what share of it, and until when by the time limit."),
-      .options = {{.name = "brief",
-                   .letters = "1",
-                   .help = tr("Print one line per GPU and nothing else."),
-                   .excludes = {"long", "json"}},
-                  {.name = "long",
-                   .letters = "l",
-                   .help = tr("Print a block per GPU, with UUID, power and processes (default if "
-                              "the output is not a terminal).")},
-                  {.name = "topo",
-                   .help = tr("Show how the GPUs are connected: links, PCIe paths and NUMA nodes."),
-                   .excludes = {"brief", "long"}},
-                  no_pager_option()},
+      .options = ginfo_options(),
       .examples = {{"ginfo", tr("all GPUs")},
                    {"ginfo -l", tr("all details of each GPU")},
                    {"ginfo -1", tr("one line per GPU")},
-                   {"ginfo --topo", tr("the matrix of links and paths")}},
+                   {"ginfo --topo", tr("the matrix of links and paths")},
+                   {"gpus=$(ginfo --free 2 --gpu-memory 40G) && CUDA_VISIBLE_DEVICES=$gpus ./run",
+                    tr("start a program by hand on two GPUs with 40 GiB free")}},
+      .notes = ginfo_notes(),
       .legends = {{tr("On a terminal (STATUS)"), gpu_state_legend()}},
       .run = run_ginfo,
   };
