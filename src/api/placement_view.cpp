@@ -81,6 +81,7 @@ void fields(Io& io, T& view) {
   io.field("blockers", view.blockers);
   io.field("cancelled", view.cancelled);
   io.field("expected_start", view.expected_start);
+  io.field("jobs_ahead", view.jobs_ahead);
 }
 
 void describe_placement(Schemas& schemas) {

@@ -560,7 +560,9 @@ Result<Preview> State::preview(const JobSpec& spec, Now now, const JobSight& sig
   job.lived = index.lived_at(now.mono);
   job.spec = spec;
   if (auto ahead = explain_order(index, job, now)) preview.blockers.push_back(*ahead);
-  preview.start = forecast_of(index, job, now);
+  const QueueTurn turn = queue_turn_of(index, job, now);
+  preview.start = turn.start;
+  preview.ahead = turn.ahead;
   return preview;
 }
 

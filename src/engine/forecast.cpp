@@ -376,17 +376,25 @@ bool Forecast::pass_time() {
   return true;
 }
 
-std::optional<WallTime> forecast_of(Index& index, const Job& job, Now now) {
+QueueTurn queue_turn_of(Index& index, const Job& job, Now now) {
   constexpr std::size_t kMost = 250;
   FutureQueue queue(index);
   queue.gather(kMost, &job);
   const FutureJob* asked = queue.find(job.id);
-  if (asked == nullptr || asked->needs_more) return std::nullopt;
+  if (asked == nullptr) return {};
+  const QueueKey place = index.place_of(job);
+  const auto is_ahead = [&](const FutureJob& one) {
+    return !one.comes_later && one.id != job.id && index.place_of(*index.find(one.id)) < place;
+  };
+  const auto ahead = static_cast<std::size_t>(std::ranges::count_if(queue.jobs(), is_ahead));
+  QueueTurn turn{.start = {}, .ahead = ahead};
+  if (asked->needs_more) return turn;
   Forecast forecast(index, queue);
   forecast.run();
   const auto start = forecast.start_of(*asked);
-  if (!start || start->known == StartKnown::NotBefore) return std::nullopt;
-  return now.wall + std::max(start->at - now.mono, MonoTime::duration{0});
+  if (!start || start->known == StartKnown::NotBefore) return turn;
+  turn.start = now.wall + std::max(start->at - now.mono, MonoTime::duration{0});
+  return turn;
 }
 
 namespace {

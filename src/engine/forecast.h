@@ -14,9 +14,14 @@
 /// Inside of the engine: when jobs that wait should start. Not for other modules.
 namespace gflow::engine {
 
-/// When a job that nobody submitted yet should start if it were, of those that would stand among
-/// the first in the queue; a PassingDemand of its request lives meanwhile.
-[[nodiscard]] std::optional<WallTime> forecast_of(Index& index, const Job& job, Now now);
+/// What is expected of a job that nobody submitted yet. Empty is not known.
+struct QueueTurn {
+  std::optional<WallTime> start;
+  std::optional<std::size_t> ahead;  ///< jobs that stand in the queue before it
+};
+/// Of one that would stand among the first in the queue if it were submitted; a PassingDemand of
+/// its request lives meanwhile.
+[[nodiscard]] QueueTurn queue_turn_of(Index& index, const Job& job, Now now);
 
 /// What is expected of a queue: whoever runs ends when it should, whoever waits starts in the order
 /// of FutureQueue where there is room and runs as long as expected now, and places are kept as

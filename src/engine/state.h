@@ -44,7 +44,9 @@ struct Totals {
 struct Preview {
   std::vector<Blocker> blockers;  ///< what keeps it waiting whatever is free, then what it lacks
   bool cancelled = false;         ///< at once: what it depends on has ended otherwise
-  std::optional<WallTime> start;  ///< expected, of one that waits for room alone
+  /// Of one that waits for room alone:
+  std::optional<WallTime> start;     ///< expected
+  std::optional<std::size_t> ahead;  ///< jobs that stand in the queue before it
 };
 
 /// Where each of several jobs alike that are not submitted yet would start.

@@ -58,6 +58,13 @@ TEST(Place, StandsBehindThoseThatItWouldWaitFor) {
   EXPECT_EQ(behind->blockers[0].kind, BlockerKind::Gpus);
   EXPECT_EQ(behind->blockers[1].kind, BlockerKind::Priority);
   EXPECT_EQ(behind->blockers[1].jobs, std::vector{waits});
+  EXPECT_EQ(behind->jobs_ahead, 1U);
+  (void)desk.submit(kAlice, asks(R"("hold":true)"));
+  (void)desk.submit(kAlice, asks(R"("priority":1)"));
+  EXPECT_EQ(place(R"("priority":2)")->jobs_ahead, 1U)
+      << "what is held, or stands behind it, is not";
+  EXPECT_EQ(place(R"("priority":0)")->jobs_ahead, 2U);
+  EXPECT_EQ(place(R"("hold":true)")->jobs_ahead, std::nullopt) << "it waits for more than room";
 }
 
 /// Of a group those that run count, and those that stand in the queue before them.

@@ -1393,6 +1393,7 @@ class Placement(TypedDict):
     blockers: list[BlockerView]
     cancelled: bool
     expected_start: Union[ExpectedStartShown, None]
+    jobs_ahead: Union[int, None]
 
 
 class Principal(TypedDict):

@@ -68,6 +68,24 @@ TEST(PlacementText, TellsWhetherNodesAlikeAreEquallyGood) {
             "       the same, but ranked lower by the policy: -v shows the scores\n");
 }
 
+/// All that wait are no answer to how long it takes: those behind it do not count.
+TEST(PlacementText, SaysHowManyAreAheadOfOneThatWouldWait) {
+  api::PlacementView view{.nodes = 1, .fits = false};
+  api::MachineView machine = eight_gpus({"n0"});
+  machine.queued = 12;
+  const auto last_line = [&] {
+    const std::string text = said(view, machine);
+    return text.substr(text.rfind('\n', text.size() - 2) + 1);
+  };
+  EXPECT_EQ(last_line(), "12 jobs are already waiting: those ahead of it start first.\n");
+  view.jobs_ahead = 3;
+  EXPECT_EQ(last_line(), "3 jobs that wait are ahead of it.\n");
+  view.jobs_ahead = 1;
+  EXPECT_EQ(last_line(), "1 job that waits is ahead of it.\n");
+  view.jobs_ahead = 0;
+  EXPECT_EQ(last_line(), "No job that waits is ahead of it.\n");
+}
+
 /// A job over two nodes has both: neither is in place of the other.
 TEST(PlacementText, NamesEachNodeOfAJobOverSeveral) {
   api::PlacementView view{.nodes = 2, .fits = true};

@@ -207,8 +207,16 @@ std::string starts_text(const api::PlacementView& view,
   return out;
 }
 
-std::string queue_ahead_text(const api::MachineView& machine) {
+/// How many go first, of one that waits for room where that is known.
+std::string queue_ahead_text(const api::PlacementView& view, const api::MachineView& machine) {
   if (machine.queued == 0) return "";
+  if (view.jobs_ahead == 0U) return tr("\nNo job that waits is ahead of it.\n");
+  if (view.jobs_ahead) {
+    return tr_count(*view.jobs_ahead,
+                    "\n{} job that waits is ahead of it.\n",
+                    "\n{} jobs that wait are ahead of it.\n",
+                    *view.jobs_ahead);
+  }
   return tr_count(machine.queued,
                   "\n{} job is already waiting: those ahead of it start first.\n",
                   "\n{} jobs are already waiting: those ahead of it start first.\n",
@@ -224,7 +232,9 @@ std::string placement_text(const api::PlacementView& view,
   const std::string gates = gates_text(view, clocks);
   // Where there is room now is nothing to one that never starts.
   if (std::ranges::any_of(view.blockers, &api::BlockerView::never)) return gates;
-  if (!view.fits) return gates + waiting_text(view, asked.jobs, clocks) + queue_ahead_text(machine);
+  if (!view.fits) {
+    return gates + waiting_text(view, asked.jobs, clocks) + queue_ahead_text(view, machine);
+  }
   const bool all = asked.terms == Terms::Shown;
   std::string out = gates;
   if (asked.jobs > 1) out += starts_text(view, machine, asked);
@@ -236,7 +246,7 @@ std::string placement_text(const api::PlacementView& view,
                : tr_format("{}:\n", head);
     out += candidates_text(view, machine, asked);
   }
-  return out + queue_ahead_text(machine);
+  return out + queue_ahead_text(view, machine);
 }
 
 }  // namespace gflow::cli
