@@ -17,13 +17,16 @@ enum Result : int {
   kNotInitialized = 3,
   kInvalidDevice = 101,
   kInvalidContext = 201,
+  kOperatingSystem = 304,
   kInvalidHandle = 400,
+  kIllegalState = 401,
   kNotFound = 500,
   kNotReady = 600,
   kNotSupported = 801,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
   kCaptureImplicit = 906,
+  kUnknown = 999,
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -139,6 +142,45 @@ constexpr int kCaptureRelaxed = 2;
 constexpr int kCaptureNone = 0;
 constexpr int kCaptureActive = 1;
 
+// How a process stands whose memory of GPUs may be taken to host memory (cuCheckpointProcess*).
+using ProcessState = int;
+constexpr ProcessState kProcessRunning = 0;
+constexpr ProcessState kProcessLocked = 1;  ///< its calls of the driver wait
+constexpr ProcessState kProcessCheckpointed = 2;
+constexpr ProcessState kProcessFailed = 3;  ///< what it had of GPUs is lost
+
+struct CheckpointLockArgs {
+  unsigned int timeout_ms;  ///< 0: none
+  unsigned int reserved0;
+  std::uint64_t reserved1[7];
+};
+static_assert(sizeof(CheckpointLockArgs) == 64);
+
+struct CheckpointCheckpointArgs {
+  std::uint64_t reserved[8];
+};
+struct CheckpointUnlockArgs {
+  std::uint64_t reserved[8];
+};
+
+struct CheckpointGpuPair {
+  Uuid old_uuid;
+  Uuid new_uuid;
+};
+
+struct CheckpointRestoreArgs {
+  CheckpointGpuPair* gpu_pairs;
+  unsigned int gpu_pairs_count;
+  char reserved[44];
+  std::uint64_t reserved1;
+};
+static_assert(sizeof(CheckpointRestoreArgs) == 64 &&
+              offsetof(CheckpointRestoreArgs, gpu_pairs_count) == 8);
+
+struct IpcMemHandle {
+  char reserved[64];
+};
+
 constexpr std::uint64_t kProcPerThreadStream = 2;  ///< flag of cuGetProcAddress
 constexpr ProcAddressStatus kProcFound = 0;
 constexpr ProcAddressStatus kProcNotFound = 1;
@@ -201,6 +243,8 @@ using cuMemFree = Result(DevicePtrV1 pointer);
 using cuMemFree_v2 = Result(DevicePtr pointer);
 using cuMemHostAlloc = Result(void** pointer, std::size_t bytes, unsigned int flags);
 using cuMemFreeHost = Result(void* pointer);
+
+using cuIpcGetMemHandle = Result(IpcMemHandle* handle, DevicePtr pointer);
 
 using cuMemcpyHtoD_v2 = Result(DevicePtr to, const void* from, std::size_t bytes);
 using cuMemcpyDtoH_v2 = Result(void* to, DevicePtr from, std::size_t bytes);
@@ -307,6 +351,13 @@ using cuGraphInstantiateWithFlags = Result(GraphExec* executable,
 using cuGraphLaunch = Result(GraphExec executable, Stream stream);
 using cuGraphExecDestroy = Result(GraphExec executable);
 using cuGraphDestroy = Result(Graph graph);
+
+using cuCheckpointProcessGetRestoreThreadId = Result(int pid, int* thread);
+using cuCheckpointProcessGetState = Result(int pid, ProcessState* state);
+using cuCheckpointProcessLock = Result(int pid, CheckpointLockArgs* args);
+using cuCheckpointProcessCheckpoint = Result(int pid, CheckpointCheckpointArgs* args);
+using cuCheckpointProcessRestore = Result(int pid, CheckpointRestoreArgs* args);
+using cuCheckpointProcessUnlock = Result(int pid, CheckpointUnlockArgs* args);
 // NOLINTEND(readability-identifier-naming)
 
 }  // namespace call

@@ -66,9 +66,10 @@ def test_hooks_have_the_arguments_of_what_they_stand_for(gpus, account):
     assert "cuMemAlloc=libgflow-share.so:cuMemAlloc_v2" in plain
     assert "cuLaunchKernel=libgflow-share.so:cuLaunchKernel" in plain
     assert "cuStreamCreate=libcuda.so.1:cuStreamCreate" in plain
-    for how in ("proc", "proc_v1"):
+    of_cuda_11 = [row for row in plain if not row.startswith("cuCheckpoint")]
+    for how, expected in (("proc", plain), ("proc_v1", of_cuda_11)):
         with gpus.program(account, how) as program:
-            assert [row for row in program.text("where").split()[1:] if "StreamGet" not in row] == plain
+            assert [row for row in program.text("where").split()[1:] if "StreamGet" not in row] == expected
     with gpus.program(account, "proc", ["ptsz"]) as program:
         found = program.text("where")
         assert "cuMemAllocAsync=libgflow-share.so:cuMemAllocAsync_ptsz" in found

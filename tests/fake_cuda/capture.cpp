@@ -94,61 +94,61 @@ FAKE_DECLARE(cuStreamIsCapturing);
 FAKE_DECLARE(cuGraphLaunch);
 
 abi::Result cuThreadExchangeStreamCaptureMode(int* mode) {
-  entered(__func__);
+  const Call call(__func__);
   std::swap(*mode, capture_mode);
   return abi::kSuccess;
 }
 
 abi::Result cuStreamBeginCapture_v2(abi::Stream stream, int mode) {
-  entered(__func__);
+  const Call call(__func__);
   return begin(stream, mode);
 }
 abi::Result cuStreamBeginCapture_v2_ptsz(abi::Stream stream, int mode) {
-  entered(__func__);
+  const Call call(__func__);
   return begin(stream, mode);
 }
 abi::Result cuStreamEndCapture(abi::Stream stream, abi::Graph* graph) {
-  entered(__func__);
+  const Call call(__func__);
   return end(stream, graph);
 }
 abi::Result cuStreamEndCapture_ptsz(abi::Stream stream, abi::Graph* graph) {
-  entered(__func__);
+  const Call call(__func__);
   return end(stream, graph);
 }
 abi::Result cuStreamIsCapturing(abi::Stream stream, int* status) {
-  entered(__func__);
+  const Call call(__func__);
   return capture_status(stream, status);
 }
 abi::Result cuStreamIsCapturing_ptsz(abi::Stream stream, int* status) {
-  entered(__func__);
+  const Call call(__func__);
   return capture_status(stream, status);
 }
 
 abi::Result cuGraphInstantiateWithFlags(abi::GraphExec* executable,
                                         abi::Graph graph,
                                         unsigned long long) {
-  entered(__func__);
+  const Call call(__func__);
   *executable = new abi::GraphExecOf{.length = graph->length};
   return abi::kSuccess;
 }
 
 abi::Result cuGraphLaunch(abi::GraphExec executable, abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return launch(executable, stream);
 }
 abi::Result cuGraphLaunch_ptsz(abi::GraphExec executable, abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return launch(executable, stream);
 }
 
 abi::Result cuGraphExecDestroy(abi::GraphExec executable) {
-  entered(__func__);
+  const Call call(__func__);
   delete executable;
   return abi::kSuccess;
 }
 
 abi::Result cuGraphDestroy(abi::Graph graph) {
-  entered(__func__);
+  const Call call(__func__);
   delete graph;
   return abi::kSuccess;
 }

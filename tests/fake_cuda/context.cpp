@@ -16,15 +16,6 @@ std::atomic<bool> is_initialized = false;
 thread_local abi::Context current_context = nullptr;
 thread_local std::vector<abi::Context> contexts_below;
 
-struct Calls {
-  std::mutex lock;
-  std::map<std::string, int> counts;
-};
-Calls& calls() {
-  static auto* const counted = new Calls;
-  return *counted;
-}
-
 bool is_device(abi::Device device) {
   return machine() != nullptr && device >= 0 &&
          static_cast<std::size_t>(device) < machine()->devices.size();
@@ -112,18 +103,10 @@ abi::Context current() {
   return Process::get().contexts.contains(current_context) ? current_context : nullptr;
 }
 
-void entered(const char* function) {
-  const std::lock_guard lock(calls().lock);
-  ++calls().counts[function];
-}
-
 }  // namespace fake_cuda
 
 /// Not of the driver: how often this process has called an exported function.
-FAKE_EXPORT int fakeCudaCalls(const char* function) {
-  const std::lock_guard lock(calls().lock);
-  return calls().counts[function];
-}
+FAKE_EXPORT int fakeCudaCalls(const char* function) { return calls_of(function); }
 /// Not of the driver: what all processes have of a device, and the most they ever had.
 FAKE_EXPORT void fakeCudaUsed(abi::Device device, std::uint64_t* used, std::uint64_t* peak) {
   *used = Machine::get()->used(static_cast<std::size_t>(device));
@@ -154,28 +137,29 @@ FAKE_DECLARE(cuDevicePrimaryCtxReset_v2);
 FAKE_DECLARE(cuDevicePrimaryCtxGetState);
 
 abi::Result cuInit(unsigned int) {
-  entered(__func__);
+  const Call call(__func__);
   if (Machine::get() == nullptr) return abi::kNotInitialized;
   is_initialized = true;
+  start_serving();
   return abi::kSuccess;
 }
 
 abi::Result cuDriverGetVersion(int* version) {
-  entered(__func__);
+  const Call call(__func__);
   if (Machine::get() == nullptr) return abi::kNotInitialized;
   *version = Machine::get()->driver_version;
   return abi::kSuccess;
 }
 
 abi::Result cuDeviceGetCount(int* count) {
-  entered(__func__);
+  const Call call(__func__);
   if (machine() == nullptr) return abi::kNotInitialized;
   *count = static_cast<int>(machine()->devices.size());
   return abi::kSuccess;
 }
 
 abi::Result cuDeviceGet(abi::Device* device, int ordinal) {
-  entered(__func__);
+  const Call call(__func__);
   if (machine() == nullptr) return abi::kNotInitialized;
   if (!is_device(ordinal)) return abi::kInvalidDevice;
   *device = ordinal;
@@ -183,7 +167,7 @@ abi::Result cuDeviceGet(abi::Device* device, int ordinal) {
 }
 
 abi::Result cuDeviceGetName(char* name, int size, abi::Device device) {
-  entered(__func__);
+  const Call call(__func__);
   if (!is_device(device)) return abi::kInvalidDevice;
   const std::string& text = machine()->devices[static_cast<std::size_t>(device)].name;
   (void)std::snprintf(name, static_cast<std::size_t>(size), "%s", text.c_str());
@@ -191,24 +175,24 @@ abi::Result cuDeviceGetName(char* name, int size, abi::Device device) {
 }
 
 abi::Result cuDeviceGetUuid(abi::Uuid* uuid, abi::Device device) {
-  entered(__func__);
+  const Call call(__func__);
   return uuid_of(uuid, device);
 }
 
 abi::Result cuDeviceGetUuid_v2(abi::Uuid* uuid, abi::Device device) {
-  entered(__func__);
+  const Call call(__func__);
   return uuid_of(uuid, device);
 }
 
 abi::Result cuDeviceTotalMem_v2(std::size_t* bytes, abi::Device device) {
-  entered(__func__);
+  const Call call(__func__);
   if (!is_device(device)) return abi::kInvalidDevice;
   *bytes = machine()->devices[static_cast<std::size_t>(device)].bytes;
   return abi::kSuccess;
 }
 
 abi::Result cuCtxCreate_v2(abi::Context* context, unsigned int, abi::Device device) {
-  entered(__func__);
+  const Call call(__func__);
   if (!is_device(device)) return abi::kInvalidDevice;
   const Guard guard(Process::get().lock);
   const abi::Result result = make(context, static_cast<std::size_t>(device));
@@ -217,13 +201,13 @@ abi::Result cuCtxCreate_v2(abi::Context* context, unsigned int, abi::Device devi
 }
 
 abi::Result cuCtxDestroy_v2(abi::Context context) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   return destroy(context);
 }
 
 abi::Result cuCtxSetCurrent(abi::Context context) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   if (context != nullptr && !Process::get().contexts.contains(context)) return abi::kInvalidContext;
   current_context = context;
@@ -231,26 +215,26 @@ abi::Result cuCtxSetCurrent(abi::Context context) {
 }
 
 abi::Result cuCtxGetCurrent(abi::Context* context) {
-  entered(__func__);
+  const Call call(__func__);
   *context = current();
   return abi::kSuccess;
 }
 
 abi::Result cuCtxGetDevice(abi::Device* device) {
-  entered(__func__);
+  const Call call(__func__);
   if (current() == nullptr) return abi::kInvalidContext;
   *device = static_cast<abi::Device>(current()->device);
   return abi::kSuccess;
 }
 
 abi::Result cuCtxPushCurrent_v2(abi::Context context) {
-  entered(__func__);
+  const Call call(__func__);
   contexts_below.push_back(current());
   return cuCtxSetCurrent(context);
 }
 
 abi::Result cuCtxPopCurrent_v2(abi::Context* context) {
-  entered(__func__);
+  const Call call(__func__);
   if (context != nullptr) *context = current();
   if (current() == nullptr) return abi::kInvalidContext;
   abi::Context const below = contexts_below.empty() ? nullptr : contexts_below.back();
@@ -259,7 +243,7 @@ abi::Result cuCtxPopCurrent_v2(abi::Context* context) {
 }
 
 abi::Result cuDevicePrimaryCtxRetain(abi::Context* context, abi::Device device) {
-  entered(__func__);
+  const Call call(__func__);
   if (!is_device(device)) return abi::kInvalidDevice;
   const Guard guard(Process::get().lock);
   const auto index = static_cast<std::size_t>(device);
@@ -274,17 +258,17 @@ abi::Result cuDevicePrimaryCtxRetain(abi::Context* context, abi::Device device) 
 }
 
 abi::Result cuDevicePrimaryCtxRelease_v2(abi::Device device) {
-  entered(__func__);
+  const Call call(__func__);
   return release_primary(device);
 }
 
 abi::Result cuDevicePrimaryCtxReset_v2(abi::Device device) {
-  entered(__func__);
+  const Call call(__func__);
   return reset_primary(device);
 }
 
 abi::Result cuDevicePrimaryCtxGetState(abi::Device device, unsigned int* flags, int* active) {
-  entered(__func__);
+  const Call call(__func__);
   if (!is_device(device)) return abi::kInvalidDevice;
   const Guard guard(Process::get().lock);
   *flags = 0;

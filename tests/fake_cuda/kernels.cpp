@@ -61,40 +61,40 @@ FAKE_DECLARE(cuLaunchCooperativeKernel);
 
 /// Any image is a module, and has a function of any name.
 abi::Result cuModuleLoadData(abi::Module* module, const void*) {
-  entered(__func__);
+  const Call call(__func__);
   *module = new abi::ModuleOf;
   return abi::kSuccess;
 }
 
 abi::Result cuModuleGetFunction(abi::Function* function, abi::Module module, const char*) {
-  entered(__func__);
+  const Call call(__func__);
   *function = &module->function;
   return abi::kSuccess;
 }
 
 abi::Result cuModuleUnload(abi::Module module) {
-  entered(__func__);
+  const Call call(__func__);
   delete module;
   return abi::kSuccess;
 }
 
 abi::Result cuFuncSetAttribute(abi::Function, int, int) {
-  entered(__func__);
+  const Call call(__func__);
   return abi::kSuccess;
 }
 
 abi::Result cuLaunch(abi::Function) {
-  entered(__func__);
+  const Call call(__func__);
   return launch(nullptr, 1, 1, 1);
 }
 
 abi::Result cuLaunchGrid(abi::Function, int width, int height) {
-  entered(__func__);
+  const Call call(__func__);
   return launch(nullptr, static_cast<unsigned>(width), static_cast<unsigned>(height), 1);
 }
 
 abi::Result cuLaunchGridAsync(abi::Function, int width, int height, abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return launch(stream, static_cast<unsigned>(width), static_cast<unsigned>(height), 1);
 }
 
@@ -111,7 +111,7 @@ abi::Result cuLaunchGridAsync(abi::Function, int width, int height, abi::Stream 
                    abi::Stream stream, \
                    void**,             \
                    void**) {           \
-    entered(__func__);                 \
+    const Call call(__func__);         \
     return launch(stream, x, y, z);    \
   }
 FAKE_LAUNCH(cuLaunchKernel)
@@ -129,7 +129,7 @@ FAKE_LAUNCH(cuLaunchKernel_ptsz)
                    unsigned int,       \
                    abi::Stream stream, \
                    void**) {           \
-    entered(__func__);                 \
+    const Call call(__func__);         \
     return launch(stream, x, y, z);    \
   }
 FAKE_LAUNCH(cuLaunchCooperativeKernel)
@@ -138,11 +138,11 @@ FAKE_LAUNCH(cuLaunchCooperativeKernel_ptsz)
 // NOLINTEND(readability-function-size)
 
 abi::Result cuLaunchKernelEx(const abi::LaunchConfig* config, abi::Function, void**, void**) {
-  entered(__func__);
+  const Call call(__func__);
   return launch(config->stream, config->grid_x, config->grid_y, config->grid_z);
 }
 abi::Result cuLaunchKernelEx_ptsz(const abi::LaunchConfig* config, abi::Function, void**, void**) {
-  entered(__func__);
+  const Call call(__func__);
   return launch(config->stream, config->grid_x, config->grid_y, config->grid_z);
 }
 

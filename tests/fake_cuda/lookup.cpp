@@ -52,7 +52,7 @@ FAKE_EXPORT abi::Result cuGetProcAddress(const char* symbol,
                                          void** function,
                                          int version,
                                          std::uint64_t flags) {
-  entered(__func__);
+  const Call call(__func__);
   return find(symbol, function, version, flags);
 }
 
@@ -61,7 +61,7 @@ FAKE_EXPORT abi::Result cuGetProcAddress_v2(const char* symbol,
                                             int version,
                                             std::uint64_t flags,
                                             abi::ProcAddressStatus* status) {
-  entered(__func__);
+  const Call call(__func__);
   const abi::Result result = find(symbol, function, version, flags);
   if (status != nullptr) {
     *status = result == abi::kSuccess ? abi::kProcFound : abi::kProcNotFound;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "base/proc_text.h"
@@ -103,8 +105,8 @@ class Machine::Playing {
 Machine* Machine::get() {
   static Machine* const machine = [] {
     const char* const path = ::getenv("GFLOW_FAKE_CUDA");
-    auto* const made = new Machine(path == nullptr ? "" : path);
-    return made->shared_ == nullptr ? nullptr : made;
+    auto made = std::unique_ptr<Machine>(new Machine(path == nullptr ? "" : path));
+    return made->shared_ == nullptr ? nullptr : made.release();
   }();
   return machine;
 }
@@ -131,6 +133,7 @@ bool Machine::read(const std::string& path) {
     if (key == "driver") words >> driver_version;
     if (key == "context" && words >> mib) context_bytes = mib * kMiB;
     if (key == "slice" && words >> slice) slice *= 1000;
+    if (key == "checkpoint") spoils_checkpoints = line.ends_with("spoils");
     if (key != "device") continue;
     DeviceFacts device;
     words >> device.uuid >> mib >> std::ws;
@@ -151,6 +154,7 @@ Shared::Process& Machine::own() {
   if (free == nullptr) std::abort();
   free->start_time = start_time_of(pid);
   free->bytes = {};
+  free->requests = {};
   free->pid = pid;
   return *free;
 }
@@ -174,6 +178,11 @@ void Machine::give_back(std::size_t device, std::uint64_t bytes) {
   const Locked locked(*this);
   std::uint64_t& has = own().bytes[device];
   has -= std::min(has, bytes);
+}
+
+std::uint64_t Machine::has(std::size_t device) {
+  const Locked locked(*this);
+  return own().bytes[device];
 }
 
 std::uint64_t Machine::used(std::size_t device) {
@@ -215,6 +224,70 @@ void Machine::tell(std::size_t device) {
 void Machine::wait_for(std::size_t device, Work place) {
   for (Work had = done(device); had < place; had = done(device)) {
     sleep_until(now() + std::clamp<std::uint64_t>(place - had, 20'000, 2 * kMillisecond));
+  }
+}
+
+Requests& Machine::begin_serving() {
+  const Locked locked(*this);
+  Requests& requests = own().requests;
+  // Those of the program that this process was before are gone with it.
+  requests = {.thread = static_cast<std::int32_t>(::syscall(SYS_gettid))};
+  return requests;
+}
+
+void Machine::await_serving() {
+  while (!requests_of(::getpid())) sleep_until(now() + kMillisecond / 10);
+}
+
+/// Under the lock.
+Shared::Process* Machine::serving(int pid) {
+  for (Shared::Process& process : shared_->processes) {
+    if (process.pid == pid && process.requests.thread != 0) return &process;
+  }
+  return nullptr;
+}
+
+std::optional<Requests> Machine::requests_of(int pid) {
+  const Locked locked(*this);
+  const Shared::Process* const its = serving(pid);
+  return its == nullptr ? std::nullopt : std::optional(its->requests);
+}
+
+std::optional<std::uint32_t> Machine::put(int pid, const Request& request) {
+  while (true) {
+    Requests* its = nullptr;
+    std::uint32_t answered = 0;
+    {
+      const Locked locked(*this);
+      Shared::Process* const process = serving(pid);
+      if (process == nullptr) return std::nullopt;
+      its = &process->requests;
+      answered = value_of(its->answered);
+      if (its->asked == answered) {
+        its->request = request;
+        change(its->asked, answered + 1);
+        return answered + 1;
+      }
+    }
+    wait_for_change(its->answered, answered);
+  }
+}
+
+std::optional<std::int32_t> Machine::await(int pid, std::uint32_t number) {
+  while (true) {
+    Requests* its = nullptr;
+    std::uint32_t answered = 0;
+    {
+      const Locked locked(*this);
+      Shared::Process* const process = serving(pid);
+      if (process == nullptr) return std::nullopt;
+      its = &process->requests;
+      answered = value_of(its->answered);
+      if (static_cast<std::int32_t>(answered - number) >= 0) {
+        return its->results[number % its->results.size()];
+      }
+    }
+    wait_for_change(its->answered, answered);
   }
 }
 

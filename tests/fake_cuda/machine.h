@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cuda/abi.h"
 #include "gpu.h"
+#include "requests.h"
 
 /// The machine of the fake driver: devices from the file in $GFLOW_FAKE_CUDA, what processes have
 /// of them in another beside it, with ".state" behind its name.
@@ -17,7 +19,8 @@
 ///     driver 12090                        what cuDriverGetVersion says
 ///     context 300                         MiB the first context of a process takes of a device
 ///     slice 2000                          microseconds of a turn, where processes have work at
-///     once device GPU-UUID 81920 NVIDIA H100   UUID, MiB, name
+///     once checkpoint spoils                   cuCheckpointProcessCheckpoint leaves processes
+///     failed device GPU-UUID 81920 NVIDIA H100   UUID, MiB, name
 namespace fake_cuda {
 
 namespace abi = gflow::cuda::abi;
@@ -39,6 +42,7 @@ struct Shared {
     std::int32_t pid = 0;
     std::uint64_t start_time = 0;
     std::array<std::uint64_t, kMaxDevices> bytes{};
+    Requests requests;
   };
   std::array<std::uint64_t, kMaxDevices> peak{};
   std::array<Process, kMaxProcesses> processes{};
@@ -54,11 +58,13 @@ class Machine {
   int driver_version = 12090;
   std::uint64_t context_bytes = 0;
   std::uint64_t slice = 2'000'000;
+  bool spoils_checkpoints = false;
   std::vector<DeviceFacts> devices;
 
   /// Of all processes: those that died have given theirs back.
   [[nodiscard]] bool take(std::size_t device, std::uint64_t bytes);
   void give_back(std::size_t device, std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t has(std::size_t device);  ///< this process
   [[nodiscard]] std::uint64_t used(std::size_t device);
   [[nodiscard]] std::uint64_t peak(std::size_t device);
   [[nodiscard]] std::map<int, std::uint64_t> processes(std::size_t device);
@@ -73,12 +79,25 @@ class Machine {
   /// The kernel that waits to be told ends.
   void tell(std::size_t device);
 
+  /// The calling thread does from now on what is asked of this process.
+  [[nodiscard]] Requests& begin_serving();
+  /// Until a thread of this process does so.
+  void await_serving();
+  /// Of another process as it is now; empty if there is none of that pid that serves.
+  [[nodiscard]] std::optional<Requests> requests_of(int pid);
+  /// Has another process do it: the number of the request, once those before are done. Empty if
+  /// there is none.
+  [[nodiscard]] std::optional<std::uint32_t> put(int pid, const Request& request);
+  /// Its result; empty if the process ends before that.
+  [[nodiscard]] std::optional<std::int32_t> await(int pid, std::uint32_t number);
+
  private:
   class Locked;
   class Playing;
   explicit Machine(const std::string& path);
   [[nodiscard]] bool read(const std::string& path);
   Shared::Process& own();
+  Shared::Process* serving(int pid);
   std::uint64_t sum(std::size_t device);
 
   std::mutex threads_;
@@ -86,9 +105,6 @@ class Machine {
   int file_ = -1;
   Shared* shared_ = nullptr;
 };
-
-/// Counts a call of an exported function by this process; fakeCudaCalls() tells.
-void entered(const char* function);
 
 [[nodiscard]] std::uint64_t now();  ///< nanoseconds of CLOCK_MONOTONIC
 void sleep_until(std::uint64_t time);

@@ -5,7 +5,7 @@
 #include "cuda/array_format.h"
 #include "process.h"
 
-// Memory and arrays of a context. Device memory has addresses and nothing behind them.
+// Memory and arrays of a context.
 using namespace fake_cuda;  // NOLINT(google-build-using-namespace): the C interface is global
 
 namespace {
@@ -63,6 +63,7 @@ FAKE_DECLARE(cuMemAllocManaged);
 FAKE_DECLARE(cuMemFree_v2);
 FAKE_DECLARE(cuMemHostAlloc);
 FAKE_DECLARE(cuMemFreeHost);
+FAKE_DECLARE(cuIpcGetMemHandle);
 FAKE_DECLARE(cuArrayCreate_v2);
 FAKE_DECLARE(cuArray3DCreate_v2);
 FAKE_DECLARE(cuArrayDestroy);
@@ -70,7 +71,7 @@ FAKE_DECLARE(cuMipmappedArrayCreate);
 FAKE_DECLARE(cuMipmappedArrayDestroy);
 
 abi::Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
-  entered(__func__);
+  const Call call(__func__);
   const abi::Context context = current();
   if (context == nullptr) return abi::kInvalidContext;
   *total = machine()->devices[context->device].bytes;
@@ -79,7 +80,7 @@ abi::Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 }
 
 abi::Result cuMemAlloc_v2(abi::DevicePtr* pointer, std::size_t bytes) {
-  entered(__func__);
+  const Call call(__func__);
   return get_block(bytes, pointer);
 }
 
@@ -88,19 +89,22 @@ abi::Result cuMemAllocPitch_v2(abi::DevicePtr* pointer,
                                std::size_t width,
                                std::size_t height,
                                unsigned int) {
-  entered(__func__);
+  const Call call(__func__);
   *pitch = (width + kPitch - 1) / kPitch * kPitch;
   return get_block(*pitch * height, pointer);
 }
 
 abi::Result cuMemAllocManaged(abi::DevicePtr* pointer, std::size_t bytes, unsigned int) {
-  entered(__func__);
-  return get_block(bytes, pointer);
+  const Call call(__func__);
+  const Guard guard(Process::get().lock);
+  const abi::Result result = get_block(bytes, pointer);
+  if (result == abi::kSuccess) Process::get().shares_memory = true;
+  return result;
 }
 
 /// Of a pool, too.
 abi::Result cuMemFree_v2(abi::DevicePtr pointer) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   const auto of_pool = Process::get().pool_blocks.find(pointer);
   if (of_pool == Process::get().pool_blocks.end()) return free_block(pointer);
@@ -111,39 +115,49 @@ abi::Result cuMemFree_v2(abi::DevicePtr pointer) {
 }
 
 abi::Result cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned int) {
-  entered(__func__);
+  const Call call(__func__);
   *pointer = std::malloc(bytes);
   return *pointer == nullptr ? abi::kOutOfMemory : abi::kSuccess;
 }
 
 abi::Result cuMemFreeHost(void* pointer) {
-  entered(__func__);
+  const Call call(__func__);
   std::free(pointer);
   return abi::kSuccess;
 }
 
+/// From then on another process may have this memory, too.
+abi::Result cuIpcGetMemHandle(abi::IpcMemHandle* handle, abi::DevicePtr pointer) {
+  const Call call(__func__);
+  const Guard guard(Process::get().lock);
+  if (!Process::get().blocks.contains(pointer)) return abi::kInvalidValue;
+  Process::get().shares_memory = true;
+  *handle = {};
+  return abi::kSuccess;
+}
+
 abi::Result cuArrayCreate_v2(abi::Array* array, const abi::ArrayDescriptor* descriptor) {
-  entered(__func__);
+  const Call call(__func__);
   const auto element = gflow::cuda::array_element(descriptor->format, descriptor->channels);
   return get_array(bytes_of(descriptor->width, descriptor->height, 1, element), array);
 }
 
 abi::Result cuArray3DCreate_v2(abi::Array* array, const abi::Array3dDescriptor* descriptor) {
-  entered(__func__);
+  const Call call(__func__);
   const auto element = gflow::cuda::array_element(descriptor->format, descriptor->channels);
   return get_array(bytes_of(descriptor->width, descriptor->height, descriptor->depth, element),
                    array);
 }
 
 abi::Result cuArrayDestroy(abi::Array array) {
-  entered(__func__);
+  const Call call(__func__);
   return free_block(reinterpret_cast<abi::DevicePtr>(array));
 }
 
 abi::Result cuMipmappedArrayCreate(abi::MipmappedArray* array,
                                    const abi::Array3dDescriptor* descriptor,
                                    unsigned int levels) {
-  entered(__func__);
+  const Call call(__func__);
   const auto element = gflow::cuda::array_element(descriptor->format, descriptor->channels);
   std::uint64_t bytes = 0;
   for (unsigned int level = 0; level < levels; ++level) {
@@ -156,7 +170,7 @@ abi::Result cuMipmappedArrayCreate(abi::MipmappedArray* array,
 }
 
 abi::Result cuMipmappedArrayDestroy(abi::MipmappedArray array) {
-  entered(__func__);
+  const Call call(__func__);
   return free_block(reinterpret_cast<abi::DevicePtr>(array));
 }
 

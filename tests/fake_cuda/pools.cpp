@@ -120,45 +120,45 @@ FAKE_DECLARE(cuMemAllocFromPoolAsync);
 FAKE_DECLARE(cuMemFreeAsync);
 
 abi::Result cuMemAllocAsync(abi::DevicePtr* pointer, std::size_t bytes, abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return allocate_of_current(pointer, bytes, stream);
 }
 abi::Result cuMemAllocAsync_ptsz(abi::DevicePtr* pointer, std::size_t bytes, abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return allocate_of_current(pointer, bytes, stream);
 }
 abi::Result cuMemAllocFromPoolAsync(abi::DevicePtr* pointer,
                                     std::size_t bytes,
                                     abi::MemPool pool,
                                     abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return allocate_of(pointer, bytes, pool, stream);
 }
 abi::Result cuMemAllocFromPoolAsync_ptsz(abi::DevicePtr* pointer,
                                          std::size_t bytes,
                                          abi::MemPool pool,
                                          abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return allocate_of(pointer, bytes, pool, stream);
 }
 abi::Result cuMemFreeAsync(abi::DevicePtr pointer, abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return free_in(pointer, stream);
 }
 abi::Result cuMemFreeAsync_ptsz(abi::DevicePtr pointer, abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return free_in(pointer, stream);
 }
 
 abi::Result cuDeviceGetDefaultMemPool(abi::MemPool* pool, abi::Device device) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   *pool = default_pool(static_cast<std::size_t>(device));
   return abi::kSuccess;
 }
 
 abi::Result cuDeviceGetMemPool(abi::MemPool* pool, abi::Device device) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   const auto index = static_cast<std::size_t>(device);
   *pool = Process::get().current_pools[index];
@@ -167,14 +167,14 @@ abi::Result cuDeviceGetMemPool(abi::MemPool* pool, abi::Device device) {
 }
 
 abi::Result cuDeviceSetMemPool(abi::Device device, abi::MemPool pool) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   Process::get().current_pools[static_cast<std::size_t>(device)] = pool;
   return abi::kSuccess;
 }
 
 abi::Result cuMemPoolCreate(abi::MemPool* pool, const abi::PoolProps* props) {
-  entered(__func__);
+  const Call call(__func__);
   if (props->location.type != abi::kLocationDevice) return abi::kNotSupported;
   const Guard guard(Process::get().lock);
   *pool = new abi::MemPoolOf{.device = static_cast<std::size_t>(props->location.id)};
@@ -184,7 +184,7 @@ abi::Result cuMemPoolCreate(abi::MemPool* pool, const abi::PoolProps* props) {
 
 /// With all that was given out of it: this driver waits for none of it.
 abi::Result cuMemPoolDestroy(abi::MemPool pool) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   if (Process::get().pools.erase(pool) == 0) return abi::kInvalidValue;
   std::erase_if(Process::get().pool_blocks,
@@ -195,7 +195,7 @@ abi::Result cuMemPoolDestroy(abi::MemPool pool) {
 }
 
 abi::Result cuMemPoolTrimTo(abi::MemPool pool, std::size_t keep) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   collect(pool, nullptr);
   shrink(pool, keep);
@@ -203,7 +203,7 @@ abi::Result cuMemPoolTrimTo(abi::MemPool pool, std::size_t keep) {
 }
 
 abi::Result cuMemPoolSetAttribute(abi::MemPool pool, int attribute, void* value) {
-  entered(__func__);
+  const Call call(__func__);
   if (attribute != abi::kPoolReleaseThreshold) return abi::kNotSupported;
   const Guard guard(Process::get().lock);
   pool->threshold = std::min(*static_cast<std::uint64_t*>(value), std::uint64_t{1} << 50);
@@ -211,7 +211,7 @@ abi::Result cuMemPoolSetAttribute(abi::MemPool pool, int attribute, void* value)
 }
 
 abi::Result cuMemPoolGetAttribute(abi::MemPool pool, int attribute, void* value) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   auto* const number = static_cast<std::uint64_t*>(value);
   switch (attribute) {

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <set>
 
+#include "device_memory.h"
+#include "gate.h"
 #include "machine.h"
 
 /// What one process has of the fake driver.
@@ -77,7 +79,8 @@ struct Process {
   std::array<bool, kMaxDevices> has_context_memory{};
   std::array<abi::StreamOf, kMaxDevices> default_streams{};
   std::set<abi::Stream> streams;
-  std::uint64_t next_address = std::uint64_t{1} << 40;
+  bool shares_memory = false;  ///< with the host or another process, at some time
+  std::uint64_t next_address = kFirstAddress;
   std::map<abi::DevicePtr, Block> blocks;  ///< arrays too, by their handle
   std::map<abi::DevicePtr, PoolBlock> pool_blocks;
   std::set<abi::MemPool> pools;
@@ -106,5 +109,7 @@ abi::Result end_captures();
 /// What pools have free after a stream was waited for is given back.
 void release_free_pools();
 [[nodiscard]] abi::MemPool default_pool(std::size_t device);
+/// Has a thread do what other processes ask of this one.
+void start_serving();
 
 }  // namespace fake_cuda

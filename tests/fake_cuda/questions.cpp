@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-
 #include "process.h"
 
-// What programs ask before they do anything, and copies: of a device whose memory holds zeros.
+// What programs ask before they do anything, and copies, which are done at once.
 using namespace fake_cuda;  // NOLINT(google-build-using-namespace): the C interface is global
 
 extern "C" {
@@ -20,20 +18,20 @@ FAKE_DECLARE(cuMemcpyHtoDAsync_v2);
 FAKE_DECLARE(cuMemcpyDtoHAsync_v2);
 
 abi::Result cuGetErrorName(abi::Result error, const char** text) {
-  entered(__func__);
+  const Call call(__func__);
   *text = error == abi::kOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
   return abi::kSuccess;
 }
 
 abi::Result cuGetErrorString(abi::Result error, const char** text) {
-  entered(__func__);
+  const Call call(__func__);
   *text = error == abi::kOutOfMemory ? "out of memory" : "an error";
   return abi::kSuccess;
 }
 
 /// That of an H100 where it matters to programs, else 1.
 abi::Result cuDeviceGetAttribute(int* value, int attribute, abi::Device) {
-  entered(__func__);
+  const Call call(__func__);
   switch (attribute) {
     case abi::kAttributeProcessors:
       *value = 132;
@@ -51,37 +49,42 @@ abi::Result cuDeviceGetAttribute(int* value, int attribute, abi::Device) {
 }
 
 abi::Result cuDeviceComputeCapability(int* major, int* minor, abi::Device) {
-  entered(__func__);
+  const Call call(__func__);
   *major = 9;
   *minor = 0;
   return abi::kSuccess;
 }
 
 abi::Result cuDeviceCanAccessPeer(int* can, abi::Device, abi::Device) {
-  entered(__func__);
+  const Call call(__func__);
   *can = 0;
   return abi::kSuccess;
 }
 
-abi::Result cuMemcpyHtoD_v2(abi::DevicePtr, const void*, std::size_t) {
-  entered(__func__);
+abi::Result cuMemcpyHtoD_v2(abi::DevicePtr to, const void* from, std::size_t bytes) {
+  const Call call(__func__);
+  write_device(to, from, bytes);
   return abi::kSuccess;
 }
 
-abi::Result cuMemcpyDtoH_v2(void* to, abi::DevicePtr, std::size_t bytes) {
-  entered(__func__);
-  std::memset(to, 0, bytes);
+abi::Result cuMemcpyDtoH_v2(void* to, abi::DevicePtr from, std::size_t bytes) {
+  const Call call(__func__);
+  read_device(from, to, bytes);
   return abi::kSuccess;
 }
 
-abi::Result cuMemcpyHtoDAsync_v2(abi::DevicePtr, const void*, std::size_t, abi::Stream) {
-  entered(__func__);
+abi::Result cuMemcpyHtoDAsync_v2(abi::DevicePtr to,
+                                 const void* from,
+                                 std::size_t bytes,
+                                 abi::Stream) {
+  const Call call(__func__);
+  write_device(to, from, bytes);
   return abi::kSuccess;
 }
 
-abi::Result cuMemcpyDtoHAsync_v2(void* to, abi::DevicePtr, std::size_t bytes, abi::Stream) {
-  entered(__func__);
-  std::memset(to, 0, bytes);
+abi::Result cuMemcpyDtoHAsync_v2(void* to, abi::DevicePtr from, std::size_t bytes, abi::Stream) {
+  const Call call(__func__);
+  read_device(from, to, bytes);
   return abi::kSuccess;
 }
 

@@ -84,7 +84,7 @@ FAKE_DECLARE(cuStreamSynchronize);
 FAKE_DECLARE(cuEventRecord);
 
 abi::Result cuStreamCreate(abi::Stream* stream, unsigned int) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   if (current() == nullptr) return abi::kInvalidContext;
   *stream = new abi::StreamOf{.device = current()->device};
@@ -93,7 +93,7 @@ abi::Result cuStreamCreate(abi::Stream* stream, unsigned int) {
 }
 
 abi::Result cuStreamDestroy_v2(abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   if (Process::get().streams.erase(stream) == 0) return abi::kInvalidHandle;
   delete stream;
@@ -101,16 +101,16 @@ abi::Result cuStreamDestroy_v2(abi::Stream stream) {
 }
 
 abi::Result cuStreamSynchronize(abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return wait_for_stream(stream);
 }
 abi::Result cuStreamSynchronize_ptsz(abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return wait_for_stream(stream);
 }
 
 abi::Result cuStreamQuery(abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   abi::Stream const its = stream_of(stream);
   if (its == nullptr) return abi::kInvalidContext;
   if (its->captures != nullptr || !may_ask()) return end_captures();
@@ -118,7 +118,7 @@ abi::Result cuStreamQuery(abi::Stream stream) {
 }
 
 abi::Result cuStreamGetDevice(abi::Stream stream, abi::Device* device) {
-  entered(__func__);
+  const Call call(__func__);
   abi::Stream const its = stream_of(stream);
   if (its == nullptr) return abi::kInvalidContext;
   *device = static_cast<abi::Device>(its->device);
@@ -126,53 +126,53 @@ abi::Result cuStreamGetDevice(abi::Stream stream, abi::Device* device) {
 }
 
 abi::Result cuCtxSynchronize() {
-  entered(__func__);
+  const Call call(__func__);
   return wait_for_context(current());
 }
 
 abi::Result cuCtxSynchronize_v2(abi::Context context) {
-  entered(__func__);
+  const Call call(__func__);
   return wait_for_context(context == nullptr ? current() : context);
 }
 
 abi::Result cuEventCreate(abi::Event* event, unsigned int) {
-  entered(__func__);
+  const Call call(__func__);
   if (!may_ask()) return end_captures();
   *event = new abi::EventOf;
   return abi::kSuccess;
 }
 
 abi::Result cuEventDestroy_v2(abi::Event event) {
-  entered(__func__);
+  const Call call(__func__);
   delete event;
   return abi::kSuccess;
 }
 
 abi::Result cuEventRecord(abi::Event event, abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return record(event, stream);
 }
 abi::Result cuEventRecord_ptsz(abi::Event event, abi::Stream stream) {
-  entered(__func__);
+  const Call call(__func__);
   return record(event, stream);
 }
 
 abi::Result cuEventQuery(abi::Event event) {
-  entered(__func__);
+  const Call call(__func__);
   if (!may_ask()) return end_captures();
   const Guard guard(Process::get().lock);
   return is_done(event) ? abi::kSuccess : abi::kNotReady;
 }
 
 abi::Result cuEventSynchronize(abi::Event event) {
-  entered(__func__);
+  const Call call(__func__);
   if (!may_ask()) return end_captures();
   return wait_for(event->device, event->place);
 }
 
 /// Between the times at which it was first seen that they are done.
 abi::Result cuEventElapsedTime(float* milliseconds, abi::Event start, abi::Event end) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   if (!is_done(start) || !is_done(end)) return abi::kNotReady;
   *milliseconds = static_cast<float>(end->done_at - start->done_at) / 1e6F;

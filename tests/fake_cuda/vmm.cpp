@@ -60,7 +60,7 @@ abi::Result cuMemCreate(abi::MemHandle* handle,
                         std::size_t size,
                         const abi::AllocationProp* prop,
                         unsigned long long) {
-  entered(__func__);
+  const Call call(__func__);
   if (machine() == nullptr) return abi::kNotInitialized;
   if (size == 0 || size % (2 * kMiB) != 0) return abi::kInvalidValue;
   const Guard guard(Process::get().lock);
@@ -74,7 +74,7 @@ abi::Result cuMemCreate(abi::MemHandle* handle,
 }
 
 abi::Result cuMemRelease(abi::MemHandle handle) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   const auto found = all().handles.find(handle);
   if (found == all().handles.end()) return abi::kInvalidValue;
@@ -86,7 +86,7 @@ abi::Result cuMemRelease(abi::MemHandle handle) {
 }
 
 abi::Result cuMemRetainAllocationHandle(abi::MemHandle* handle, void* address) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   const auto wanted = reinterpret_cast<abi::DevicePtr>(address);
   for (const auto& [start, mapped] : all().mapped) {
@@ -100,14 +100,14 @@ abi::Result cuMemRetainAllocationHandle(abi::MemHandle* handle, void* address) {
 
 abi::Result cuMemAddressReserve(
     abi::DevicePtr* pointer, std::size_t size, std::size_t, abi::DevicePtr, unsigned long long) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   *pointer = Process::get().new_address(size);
   return abi::kSuccess;
 }
 
 abi::Result cuMemAddressFree(abi::DevicePtr, std::size_t) {
-  entered(__func__);
+  const Call call(__func__);
   return abi::kSuccess;
 }
 
@@ -116,7 +116,7 @@ abi::Result cuMemMap(abi::DevicePtr pointer,
                      std::size_t,
                      abi::MemHandle handle,
                      unsigned long long) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   const auto found = all().handles.find(handle);
   if (found == all().handles.end() || all().mapped.contains(pointer)) return abi::kInvalidValue;
@@ -126,7 +126,7 @@ abi::Result cuMemMap(abi::DevicePtr pointer,
 }
 
 abi::Result cuMemUnmap(abi::DevicePtr pointer, std::size_t size) {
-  entered(__func__);
+  const Call call(__func__);
   const Guard guard(Process::get().lock);
   std::erase_if(all().mapped, [&](const auto& entry) {
     if (entry.first < pointer || entry.first - pointer >= size) return false;

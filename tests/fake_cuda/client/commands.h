@@ -49,6 +49,7 @@ void add_pools(Commands& commands, const Functions& cu);
 void add_launches(Commands& commands, const Functions& cu);
 void add_threads(Commands& commands, const Functions& cu);
 void add_questions(Commands& commands, const Functions& cu);
+void add_checkpoints(Commands& commands, const Functions& cu);
 void add_processes(Commands& commands, char* program);
 
 }  // namespace client

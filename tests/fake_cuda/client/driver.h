@@ -12,43 +12,52 @@ namespace client {
 
 namespace abi = gflow::cuda::abi;
 
-#define CLIENT_FUNCTIONS(X)                                   \
-  X(cuInit, cuInit)                                           \
-  X(cuDeviceGetCount, cuDeviceGetCount)                       \
-  X(cuDeviceTotalMem, cuDeviceTotalMem_v2)                    \
-  X(cuCtxCreate, cuCtxCreate_v2)                              \
-  X(cuCtxDestroy, cuCtxDestroy_v2)                            \
-  X(cuCtxSetCurrent, cuCtxSetCurrent)                         \
-  X(cuCtxGetCurrent, cuCtxGetCurrent)                         \
-  X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain)       \
-  X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)  \
-  X(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2)      \
-  X(cuMemGetInfo, cuMemGetInfo_v2)                            \
-  X(cuMemAlloc, cuMemAlloc_v2)                                \
-  X(cuMemAllocPitch, cuMemAllocPitch_v2)                      \
-  X(cuMemAllocManaged, cuMemAllocManaged)                     \
-  X(cuMemFree, cuMemFree_v2)                                  \
-  X(cuMemHostAlloc, cuMemHostAlloc)                           \
-  X(cuMemPoolTrimTo, cuMemPoolTrimTo)                         \
-  X(cuMemPoolCreate, cuMemPoolCreate)                         \
-  X(cuMemPoolDestroy, cuMemPoolDestroy)                       \
-  X(cuMemPoolSetAttribute, cuMemPoolSetAttribute)             \
-  X(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool)     \
-  X(cuMemCreate, cuMemCreate)                                 \
-  X(cuMemRelease, cuMemRelease)                               \
-  X(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle) \
-  X(cuMemAddressReserve, cuMemAddressReserve)                 \
-  X(cuMemMap, cuMemMap)                                       \
-  X(cuMemUnmap, cuMemUnmap)                                   \
-  X(cuArrayCreate, cuArrayCreate_v2)                          \
-  X(cuArray3DCreate, cuArray3DCreate_v2)                      \
-  X(cuArrayDestroy, cuArrayDestroy)                           \
-  X(cuMipmappedArrayCreate, cuMipmappedArrayCreate)           \
-  X(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy)         \
-  X(cuCtxSynchronize, cuCtxSynchronize)                       \
-  X(cuStreamCreate, cuStreamCreate)                           \
-  X(cuLaunchGridAsync, cuLaunchGridAsync)                     \
-  X(cuGraphInstantiate, cuGraphInstantiateWithFlags)
+#define CLIENT_FUNCTIONS(X)                                                       \
+  X(cuInit, cuInit)                                                               \
+  X(cuDeviceGetCount, cuDeviceGetCount)                                           \
+  X(cuDeviceTotalMem, cuDeviceTotalMem_v2)                                        \
+  X(cuCtxCreate, cuCtxCreate_v2)                                                  \
+  X(cuCtxDestroy, cuCtxDestroy_v2)                                                \
+  X(cuCtxSetCurrent, cuCtxSetCurrent)                                             \
+  X(cuCtxGetCurrent, cuCtxGetCurrent)                                             \
+  X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain)                           \
+  X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)                      \
+  X(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2)                          \
+  X(cuMemGetInfo, cuMemGetInfo_v2)                                                \
+  X(cuMemAlloc, cuMemAlloc_v2)                                                    \
+  X(cuMemAllocPitch, cuMemAllocPitch_v2)                                          \
+  X(cuMemAllocManaged, cuMemAllocManaged)                                         \
+  X(cuMemFree, cuMemFree_v2)                                                      \
+  X(cuMemHostAlloc, cuMemHostAlloc)                                               \
+  X(cuMemPoolTrimTo, cuMemPoolTrimTo)                                             \
+  X(cuMemPoolCreate, cuMemPoolCreate)                                             \
+  X(cuMemPoolDestroy, cuMemPoolDestroy)                                           \
+  X(cuMemPoolSetAttribute, cuMemPoolSetAttribute)                                 \
+  X(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool)                         \
+  X(cuMemCreate, cuMemCreate)                                                     \
+  X(cuMemRelease, cuMemRelease)                                                   \
+  X(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle)                     \
+  X(cuMemAddressReserve, cuMemAddressReserve)                                     \
+  X(cuMemMap, cuMemMap)                                                           \
+  X(cuMemUnmap, cuMemUnmap)                                                       \
+  X(cuArrayCreate, cuArrayCreate_v2)                                              \
+  X(cuArray3DCreate, cuArray3DCreate_v2)                                          \
+  X(cuArrayDestroy, cuArrayDestroy)                                               \
+  X(cuMipmappedArrayCreate, cuMipmappedArrayCreate)                               \
+  X(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy)                             \
+  X(cuCtxSynchronize, cuCtxSynchronize)                                           \
+  X(cuStreamCreate, cuStreamCreate)                                               \
+  X(cuLaunchGridAsync, cuLaunchGridAsync)                                         \
+  X(cuGraphInstantiate, cuGraphInstantiateWithFlags)                              \
+  X(cuMemcpyHtoD, cuMemcpyHtoD_v2)                                                \
+  X(cuMemcpyDtoH, cuMemcpyDtoH_v2)                                                \
+  X(cuIpcGetMemHandle, cuIpcGetMemHandle)                                         \
+  X(cuCheckpointProcessGetState, cuCheckpointProcessGetState)                     \
+  X(cuCheckpointProcessGetRestoreThreadId, cuCheckpointProcessGetRestoreThreadId) \
+  X(cuCheckpointProcessLock, cuCheckpointProcessLock)                             \
+  X(cuCheckpointProcessCheckpoint, cuCheckpointProcessCheckpoint)                 \
+  X(cuCheckpointProcessRestore, cuCheckpointProcessRestore)                       \
+  X(cuCheckpointProcessUnlock, cuCheckpointProcessUnlock)
 #define CLIENT_STREAM_FUNCTIONS(X)                        \
   X(cuMemAllocAsync, cuMemAllocAsync)                     \
   X(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync)     \

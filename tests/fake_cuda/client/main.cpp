@@ -41,6 +41,7 @@ int main(int count, char** arguments) {
   client::add_launches(commands, cu);
   client::add_threads(commands, cu);
   client::add_questions(commands, cu);
+  client::add_checkpoints(commands, cu);
   client::add_processes(commands, arguments[0]);
   commands["churn"] = [&](const client::Request&) { return churn(cu); };
   if (std::getenv("CLIENT_EXECUTED") != nullptr) std::cout << "0" << std::endl;
