@@ -11,7 +11,7 @@ namespace gflow::devices::nvml {
 namespace abi = gflow::cuda::nvml;
 
 /// NVIDIA's management library, loaded and never unloaded (its threads may outlive any call).
-/// Calls may block for ever or end the process: only gflow-gpumon uses this.
+/// Calls may block for ever or end the process: only gflow-gpumon and gflow-park use this.
 class Library {
  public:
   /// Looks where drivers and containers put it; `path`, if not "", is the only place.

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <grp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "os/file.h"
+#include "os/process.h"
+#include "os/user.h"
+#include "park/checkpoint_driver.h"
+#include "park/parking.h"
+
+// gflow-park: the one program that has the CUDA driver take the GPU memory of a job to host memory
+// and back, in a process of its own, as a call of the driver may not return, and as the job's user.
+// It may be killed anywhere and run again.
+namespace gflow::park {
+namespace {
+
+constexpr std::string_view kHelp =
+    "Usage: gflow-park probe\n"
+    "       gflow-park park SUPERVISOR START-TIME SECONDS [--user UID]\n"
+    "       gflow-park unpark SUPERVISOR START-TIME SECONDS [--user UID] [--room GPU=BYTES]...\n"
+    "Takes the GPU memory of the processes below a supervisor to host memory, or gives it back,\n"
+    "for gflowd. START-TIME is field 22 of /proc/SUPERVISOR/stat; after SECONDS it gives up.\n"
+    "  --user UID        the user to become\n"
+    "  --room GPU=BYTES  gives nothing back where the GPU of this UUID has less than that free\n"
+    "park writes what it took, a line \"GPU BYTES\" each; what went wrong is one line. Exit "
+    "status:\n"
+    "  0  done; probe: the driver of this machine can\n"
+    "  1  refused: all is as it was\n"
+    "  2  the arguments are not understood\n"
+    "  3  unclear: to be asked again\n"
+    "  4  a process lost its GPU memory\n";
+
+constexpr int kNotUnderstood = 2;
+
+struct Wish {
+  bool parks = true;
+  int supervisor = 0;
+  std::uint64_t start_time = 0;
+  std::chrono::seconds patience{};
+  std::optional<std::uint32_t> user;
+  ByGpu room;
+};
+
+std::optional<std::pair<std::string, Memory>> read_room(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string_view::npos) return std::nullopt;
+  const auto bytes = parse_number(text.substr(equals + 1));
+  if (!bytes) return std::nullopt;
+  return std::pair(std::string(text.substr(0, equals)), Memory{static_cast<std::int64_t>(*bytes)});
+}
+
+/// False if it is not understood.
+bool read_option(std::string_view name, std::string_view value, Wish& wish) {
+  const auto number = parse_number(value);
+  if (name == "--user" && number) {
+    wish.user = static_cast<std::uint32_t>(*number);
+    return true;
+  }
+  const auto room = name == "--room" && !wish.parks ? read_room(value) : std::nullopt;
+  if (room) wish.room[room->first] += room->second;
+  return room.has_value();
+}
+
+std::optional<Wish> read_wish(std::span<char*> words) {
+  constexpr std::size_t kFirstOption = 4;
+  if (words.size() < kFirstOption || words.size() % 2 != 0) return std::nullopt;
+  const std::string_view verb = words[0];
+  const auto supervisor = parse_number(words[1]);
+  const auto start_time = parse_number(words[2]);
+  const auto seconds = parse_number(words[3]);
+  if ((verb != "park" && verb != "unpark") || !supervisor || !start_time ||
+      seconds.value_or(0) == 0) {
+    return std::nullopt;
+  }
+  Wish wish{.parks = verb == "park",
+            .supervisor = static_cast<int>(*supervisor),
+            .start_time = *start_time,
+            .patience = std::chrono::seconds(*seconds),
+            .user = std::nullopt,
+            .room = {}};
+  for (std::size_t at = kFirstOption; at < words.size(); at += 2) {
+    if (!read_option(words[at], words[at + 1], wish)) return std::nullopt;
+  }
+  return wish;
+}
+
+int exit_status(Standstill standstill) {
+  switch (standstill) {
+    case Standstill::Done:
+      return 0;
+    case Standstill::Refused:
+      return 1;
+    case Standstill::Unclear:
+      return 3;
+    case Standstill::Broken:
+      return 4;
+  }
+  return 3;
+}
+
+int say(const Outcome& outcome) {
+  std::string text = outcome.why.empty() ? "" : outcome.why + "\n";
+  for (const auto& [gpu, memory] : outcome.taken) text += fmt::format("{} {}\n", gpu, memory.bytes);
+  (void)os::write_all(STDOUT_FILENO, text);  // the exit status says it, too
+  return exit_status(outcome.standstill);
+}
+
+/// For good, before the driver is loaded.
+Result<void> become(std::uint32_t uid) {
+  if (uid == ::geteuid()) return {};
+  const os::Account account = os::account_of(uid);
+  const std::vector<std::uint32_t> groups = os::groups_of(account);
+  if (::setgroups(groups.size(), groups.data()) != 0 ||
+      ::setresgid(account.gid, account.gid, account.gid) != 0 || ::setresuid(uid, uid, uid) != 0) {
+    return os::errno_error("become", account.name);
+  }
+  return {};
+}
+
+/// Ends the process when its time is over: a call of the driver that does not return cannot be left
+/// otherwise. What was begun is found again by the next one.
+class Deadline {
+ public:
+  explicit Deadline(std::chrono::seconds patience)
+      : thread_([this, patience] { wait(patience); }) {}
+  ~Deadline() {
+    {
+      const std::lock_guard lock(lock_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+ private:
+  void wait(std::chrono::seconds patience) {
+    std::unique_lock lock(lock_);
+    if (changed_.wait_for(lock, patience, [this] { return is_over_; })) return;
+    ::_exit(say({Standstill::Unclear,
+                 fmt::format("the driver did not answer within {} s", patience.count())}));
+  }
+
+  std::mutex lock_;
+  std::condition_variable changed_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+Outcome carry_out(const Wish& wish) {
+  const auto refused = [](const Error& error) {
+    return Outcome{Standstill::Refused, error.message};
+  };
+  if (wish.user) {
+    if (const auto became = become(*wish.user); !became) return refused(became.error());
+  }
+  const auto supervisor = os::process_facts(wish.supervisor);
+  if (!supervisor || supervisor->start_time != wish.start_time) {
+    return {Standstill::Refused, "the supervisor of the job is gone"};
+  }
+  const Deadline deadline(wish.patience);
+  const auto driver = CheckpointDriver::open();
+  if (!driver) return refused(driver.error());
+  const auto memory = GpuMemory::open();
+  if (!memory) return refused(memory.error());
+  if (const auto ready = driver->initialize(); !ready) return refused(ready.error());
+  // Half of the time is left to undo it.
+  const Parking parking(*driver, *memory, wish.supervisor, wish.patience / 2);
+  return wish.parks ? parking.park() : parking.unpark(wish.room);
+}
+
+int run(std::span<char*> words) {
+  if (words.size() == 1 && std::string_view(words[0]) == "--help") {
+    return os::write_all(STDOUT_FILENO, kHelp) ? 0 : 1;
+  }
+  if (words.size() == 1 && std::string_view(words[0]) == "probe") {
+    const auto driver = CheckpointDriver::open();
+    return driver ? 0 : say({Standstill::Refused, driver.error().message});
+  }
+  const auto wish = read_wish(words);
+  if (wish) return say(carry_out(*wish));
+  (void)os::write_all(STDERR_FILENO, kHelp);
+  return kNotUnderstood;
+}
+
+}  // namespace
+}  // namespace gflow::park
+
+int main(int count, char** arguments) {
+  return gflow::park::run({arguments + 1, static_cast<std::size_t>(count - 1)});
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "park/parking.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "os/process.h"
+#include "runner/processes.h"
+
+namespace gflow::park {
+namespace {
+
+/// A job that starts processes all the time is not waited for.
+constexpr int kRounds = 8;
+
+bool has_ended(const ProcessFacts& process) {
+  const auto now = os::process_facts(process.pid);
+  return !now || now->start_time != process.start_time || now->is_dead();
+}
+
+}  // namespace
+
+Result<std::vector<ProcessFacts>> Parking::standing(Standing wanted) const {
+  std::vector<ProcessFacts> found = GF_TRY(runner::processes_below(supervisor_));
+  std::erase_if(found, [&](const ProcessFacts& process) {
+    return driver_.standing_of(process.pid) != wanted;
+  });
+  return found;
+}
+
+Result<void> Parking::each(Standing standing, Act act) const {
+  for (const ProcessFacts& process : GF_TRY(this->standing(standing))) {
+    const Result<void> done = (driver_.*act)(process.pid);
+    if (!done && !has_ended(process)) return done;
+  }
+  return {};
+}
+
+/// What is locked may still start processes, which begin to use the GPU meanwhile.
+Result<void> Parking::lock_all() const {
+  for (int round = 0; round < kRounds; ++round) {
+    const auto running = GF_TRY(standing(Standing::Running));
+    if (running.empty()) return {};
+    for (const ProcessFacts& process : running) {
+      const Result<void> locked = driver_.lock(process.pid, lock_patience_);
+      if (!locked && !has_ended(process)) return locked;
+    }
+  }
+  return fail(Code::Timeout, "its processes begin to use the GPU faster than they can be locked");
+}
+
+/// Done is what NVML sees to be done: a process that the driver does not name, or one that came
+/// meanwhile, would keep its memory.
+Result<ByGpu> Parking::take_memory() const {
+  ByGpu taken;
+  for (int round = 0; round < kRounds; ++round) {
+    GF_CHECK(lock_all());
+    const auto locked = GF_TRY(standing(Standing::Locked));
+    for (const auto& [gpu, bytes] : GF_TRY(memory_.used_by(locked))) taken[gpu] += bytes;
+    GF_CHECK(each(Standing::Locked, &CheckpointDriver::checkpoint));
+    const auto all = GF_TRY(runner::processes_below(supervisor_));
+    const bool is_left = !GF_TRY(memory_.used_by(all)).empty();
+    if (!is_left && GF_TRY(standing(Standing::Running)).empty()) return taken;
+  }
+  return fail(Code::Failure, "processes of it have GPU memory that the driver does not take away");
+}
+
+Outcome Parking::outcome(const Result<void>& tried, const Result<void>& undone) const {
+  if (tried) return {};
+  const auto broken = standing(Standing::Broken);
+  if (broken && !broken->empty()) {
+    return {Standstill::Broken,
+            fmt::format("the driver lost the GPU memory of process {}: {}",
+                        broken->front().pid,
+                        tried.error().message)};
+  }
+  if (undone) return {Standstill::Refused, tried.error().message};
+  return {Standstill::Unclear,
+          fmt::format("{}; then {}", tried.error().message, undone.error().message)};
+}
+
+Outcome Parking::park() const {
+  Result<ByGpu> taken = take_memory();
+  if (taken) return {Standstill::Done, "", *std::move(taken)};
+  const Result<void> undone = each(Standing::Parked, &CheckpointDriver::restore);
+  // Those that were not given theirs stay as they are; the others are not to wait for them.
+  const Result<void> unlocked = each(Standing::Locked, &CheckpointDriver::unlock);
+  return outcome(std::unexpected(taken.error()), undone ? unlocked : undone);
+}
+
+Result<void> Parking::give_back(const ByGpu& needed) const {
+  if (!GF_TRY(standing(Standing::Parked)).empty()) GF_CHECK(memory_.check_room(needed));
+  return each(Standing::Parked, &CheckpointDriver::restore);
+}
+
+Result<void> Parking::all_run_on() const {
+  GF_CHECK(each(Standing::Locked, &CheckpointDriver::unlock));
+  for (const Standing other : {Standing::Locked, Standing::Parked, Standing::Broken}) {
+    if (GF_TRY(standing(other)).empty()) continue;
+    return fail(Code::Failure, "not all of its processes go on");
+  }
+  return {};
+}
+
+Outcome Parking::unpark(const ByGpu& needed) const {
+  const Result<void> given_back = give_back(needed);
+  if (given_back) {
+    const Result<void> run_on = all_run_on();
+    return outcome(run_on, run_on);
+  }
+  const Result<void> undone = each(Standing::Locked, &CheckpointDriver::checkpoint);
+  if (given_back.error().code == Code::Damaged) {
+    return {Standstill::Broken, given_back.error().message};
+  }
+  return outcome(given_back, undone);
+}
+
+}  // namespace gflow::park

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "park/checkpoint_driver.h"
+#include "park/gpu_memory.h"
+
+namespace gflow::park {
+
+/// How a job stands afterwards.
+enum class Standstill : std::uint8_t {
+  Done,     ///< as was asked: all its GPU processes are parked, or all run
+  Refused,  ///< as before
+  Unclear,  ///< some so, some so: to be asked again
+  Broken,   ///< a process of it cannot go on
+};
+
+struct Outcome {
+  Standstill standstill = Standstill::Done;
+  std::string why{};  ///< "" if it is done
+  ByGpu taken{};      ///< by park(): what this call took, and unpark() needs
+};
+
+/// All processes of one job that use the GPU: those below its supervisor that the driver knows.
+/// How each stands is asked of the driver each time, so whatever an earlier call left, which may
+/// have been killed anywhere, is brought on. None of them may be stopped.
+class Parking {
+ public:
+  /// `lock_patience`: how long what a process launched may take.
+  Parking(const CheckpointDriver& driver,
+          const GpuMemory& memory,
+          int supervisor,
+          std::chrono::milliseconds lock_patience)
+      : driver_(driver), memory_(memory), supervisor_(supervisor), lock_patience_(lock_patience) {}
+
+  /// Takes the GPU memory of all to host memory, where they stay until unpark(): all are locked
+  /// before the first is touched, as one may wait for another. If one cannot be, all run on.
+  [[nodiscard]] Outcome park() const;
+  /// Gives it back and lets them go on. If one cannot have it, all stay parked. `needed` is asked
+  /// for before: where a GPU has no room, drivers (580) give nothing back ever after.
+  [[nodiscard]] Outcome unpark(const ByGpu& needed) const;
+
+ private:
+  using Act = Result<void> (CheckpointDriver::*)(int) const;
+
+  /// Those that stand so; who has ended is left out.
+  [[nodiscard]] Result<std::vector<ProcessFacts>> standing(Standing wanted) const;
+  /// Does that to each that stands so.
+  [[nodiscard]] Result<void> each(Standing standing, Act act) const;
+  [[nodiscard]] Result<void> lock_all() const;
+  [[nodiscard]] Result<ByGpu> take_memory() const;
+  [[nodiscard]] Result<void> give_back(const ByGpu& needed) const;
+  [[nodiscard]] Result<void> all_run_on() const;
+  [[nodiscard]] Outcome outcome(const Result<void>& tried, const Result<void>& undone) const;
+
+  const CheckpointDriver& driver_;
+  const GpuMemory& memory_;
+  int supervisor_;
+  std::chrono::milliseconds lock_patience_;
+};
+
+}  // namespace gflow::park

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gflow-park by itself: it takes the GPU memory of all processes below a supervisor to host memory, and gives it back."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from fake_gpu import CONTEXT, FAKE, GIB, MIB, OLD_FAKE, UUIDS, Account, Gpus, Program
+from machine import BIN, PATIENCE
+
+PARK = BIN / "gflow-park"
+RUNNING, LOCKED, PARKED, FAILED = range(4)
+DONE, REFUSED, USAGE, UNCLEAR, BROKEN = range(5)
+EACH = GIB + CONTEXT
+
+
+class Below(Program):
+    """One of several programs below a supervisor, which talks through pipes of its own."""
+
+    def __init__(self, process, asks, answers):
+        self.process = process
+        self.asks, self.answers = os.fdopen(asks, "w"), os.fdopen(answers)
+
+    def text(self, command, *numbers):
+        self.asks.write(" ".join([command, *map(str, numbers)]) + "\n")
+        self.asks.flush()
+        answer = self.answers.readline()
+        assert answer, "the program ended"
+        return answer
+
+    def end(self):
+        self.asks.close()
+
+
+class Group:
+    """A process and all below it, as Gpus ends them: who is parked does not see that its input has ended."""
+
+    def __init__(self, first):
+        self.process, self.first = self, first
+
+    def kill(self):
+        os.killpg(self.first.pid, signal.SIGKILL)
+
+    def wait(self):
+        self.first.wait()
+
+
+class Job:
+    """A supervisor and programs below it that use the GPU, each of which filled some of its memory."""
+
+    def __init__(self, gpus, count, account=None, unknown=None):
+        """UNKNOWN: the number of one whose driver does not answer to others."""
+        inner, outer = [], []
+        for _ in range(count):
+            to_program, from_program = os.pipe(), os.pipe()
+            inner.append((to_program[0], from_program[1]))
+            outer.append((to_program[1], from_program[0]))
+        script = "wait"
+        for number, (asks, answers) in reversed(list(enumerate(inner))):
+            variable = "GFLOW_VIRTUAL_CLOCK=none " if number == unknown else ""
+            script = f"{variable}{FAKE}/cuda_client proc <&{asks} >&{answers} & {script}"
+        descriptors = [number for pair in inner for number in pair]
+        self.environment = gpus.environment
+        of_job = self.environment | ({"LD_PRELOAD": str(BIN / "libgflow-share.so"), "GFLOW_SHARE_DIR": str(account.folder)} if account else {})
+        self.process = subprocess.Popen(["bash", "-c", script], env=of_job, pass_fds=descriptors, start_new_session=True)
+        gpus.programs.append(Group(self.process))
+        for number in descriptors:
+            os.close(number)
+        self.programs = [Below(self.process, *pair) for pair in outer]
+        self.blocks, self.sums = [], []
+        for seed, program in enumerate(self.programs, start=1):
+            program.start()
+            self.blocks.append(program.get("alloc", GIB))
+            self.sums.append(program.get("fill", self.blocks[-1], MIB, seed))
+        self.watch = gpus.program()
+        self.watch.get("init")
+
+    def ask(self, verb, *options, seconds=PATIENCE, **more):
+        """(exit status, what it said)"""
+        start_time = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()[19]
+        arguments = [PARK, verb, str(self.process.pid), start_time, str(seconds), *map(str, options)]
+        environment = self.environment | more
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+        assert "Sanitizer" not in done.stderr
+        return done.returncode, done.stdout
+
+    def pids(self):
+        found = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=True)
+        return [int(pid) for pid in found.stdout.split()]
+
+    def standings(self):
+        """Of those that the driver knows."""
+        return {standing for result, *given in (self.watch.ask("state_of", pid) for pid in self.pids()) for standing in given if result == 0}
+
+    def used(self):
+        return self.watch.get("used", 0)[0]
+
+    def is_as_it_was(self):
+        """Its programs run, and their memory is where it was and holds what it held."""
+        assert self.standings() == {RUNNING} and self.used() == len(self.programs) * EACH
+        return [program.get("sum", block, MIB) for program, block in zip(self.programs, self.blocks, strict=True)] == self.sums
+
+
+@pytest.fixture
+def job(gpus):
+    return Job(gpus, 2)
+
+
+def test_all_of_a_job_is_parked_and_comes_back(gpus, job):
+    assert job.ask("park") == (DONE, f"{UUIDS[0]} {2 * EACH}\n")
+    assert job.standings() == {PARKED} and job.used() == 0
+    room = ("--room", f"{UUIDS[0]}={2 * EACH}")
+    with gpus.program() as urgent:
+        urgent.start()
+        block = urgent.get("alloc", 15 * GIB)
+        filled = urgent.get("fill", block, MIB, 99)
+        assert job.ask("unpark", *room) == (REFUSED, f"GPU {UUIDS[0]} has 724M free of the 2.59G that are to come back\n")
+        assert job.standings() == {PARKED} and urgent.get("sum", block, MIB) == filled
+    assert job.ask("unpark", *room) == (DONE, "")
+    assert job.is_as_it_was()
+
+
+def test_asked_twice_it_is_done_once(job):
+    assert [status for status, _ in (job.ask("park"), job.ask("park"))] == [DONE, DONE] and job.standings() == {PARKED}
+    assert [job.ask("unpark"), job.ask("unpark")] == [(DONE, "")] * 2 and job.is_as_it_was()
+
+
+def test_half_of_a_job_never_runs(gpus, job):
+    """Room for one of two: the one that has its memory back gives it up again. The other one never gets it, as of drivers 580."""
+    assert job.ask("park")[0] == DONE
+    with gpus.program() as other:
+        other.start()
+        other.get("alloc", 13 * GIB + 512 * MIB)
+        status, why = job.ask("unpark")
+        assert status == REFUSED and why in {f"the GPU of process {pid} has no room for its memory\n" for pid in job.pids()}
+        assert job.standings() == {PARKED}
+    status, why = job.ask("unpark")
+    assert status == BROKEN and "cannot have its GPU memory back: CUDA_ERROR" in why and job.standings() == {PARKED}
+
+
+def test_one_that_the_driver_does_not_know_keeps_its_memory_and_all_run_on(gpus):
+    """NVML is asked whether it is done."""
+    job = Job(gpus, 2, unknown=1)
+    assert job.ask("park") == (REFUSED, "processes of it have GPU memory that the driver does not take away\n")
+    assert job.is_as_it_was()
+    why = job.ask("park", GFLOW_NVML_LIBRARY="/none")
+    assert why[0] == REFUSED and "NVIDIA driver library libnvidia-ml.so.1 is not installed" in why[1]
+
+
+def test_it_becomes_the_user_it_is_told(job):
+    """Who may not open the fake driver's files, or may not be become."""
+    assert job.ask("park", "--user", 65534)[0] == REFUSED and job.standings() == {RUNNING}
+    assert job.ask("park", "--user", os.getuid())[0] == DONE and job.standings() == {PARKED}
+
+
+def test_one_that_cannot_be_parked_lets_all_run_on(job):
+    job.programs[1].get("managed", MIB)
+    status, why = job.ask("park")
+    assert status == REFUSED and why.startswith("the driver cannot take away what process ") and "several GPUs, or memory it shares" in why
+    assert job.standings() == {RUNNING}
+    assert [program.get("sum", block, MIB) for program, block in zip(job.programs, job.blocks, strict=True)] == job.sums
+
+
+def test_a_kernel_that_does_not_end_is_not_waited_for(job):
+    job.programs[0].get("launch", 0)
+    status, why = job.ask("park", seconds=2)
+    assert status == REFUSED and why.endswith(" was not done with what its GPU computes after 1 s\n")
+    job.programs[0].get("tell", 0)
+    assert job.is_as_it_was()
+
+
+def test_one_that_is_stopped_does_not_answer_and_is_found_again(job):
+    """A thread of the driver in it does the work."""
+    for pid in job.pids():
+        os.kill(pid, signal.SIGSTOP)
+    assert job.ask("park", seconds=1) == (UNCLEAR, "the driver did not answer within 1 s\n")
+    for pid in job.pids():
+        os.kill(pid, signal.SIGCONT)
+    assert job.ask("park")[0] == DONE and job.standings() == {PARKED}
+    assert job.ask("unpark") == (DONE, "") and job.is_as_it_was()
+
+
+def test_one_that_the_driver_lost_is_told(gpus):
+    gpus.file.write_text(gpus.file.read_text() + "checkpoint spoils\n")
+    job = Job(gpus, 2)
+    status, why = job.ask("park")
+    assert status == BROKEN and why.startswith("the driver lost the GPU memory of process ") and "CUDA_ERROR" in why
+    assert job.standings() == {RUNNING, FAILED}
+    assert job.ask("park")[0] == BROKEN
+
+
+@pytest.mark.parametrize("verb", ["park", "unpark"])
+def test_whoever_is_killed_anywhere_is_followed_by_one_who_brings_it_on(job, verb):
+    """Killed in each call of the driver; what was asked in the last one is done all the same."""
+    if verb == "unpark":
+        assert job.ask("park")[0] == DONE
+    call = 1
+    while job.ask(verb, GFLOW_FAKE_CUDA_KILLED_AT=str(call))[0] == -signal.SIGKILL:
+        then = ["park", "unpark"][call % 2]
+        assert job.ask(then)[0] == DONE, call
+        assert job.standings() == {PARKED if then == "park" else RUNNING}, call
+        assert job.ask("unpark") == (DONE, "") and job.is_as_it_was(), call
+        if verb == "unpark":
+            assert job.ask("park")[0] == DONE
+        call += 1
+    assert call > 8
+
+
+def test_what_begins_to_use_the_gpu_later_is_none_of_it(gpus, job):
+    """Nor is a job without GPU processes."""
+    with gpus.program() as stranger:
+        stranger.start()
+        assert job.ask("park")[0] == DONE and job.used() == CONTEXT
+        assert stranger.get("info")[1] == 16 * GIB
+        assert job.ask("unpark") == (DONE, "")
+    idle = subprocess.Popen(["sleep", "600"])
+    try:
+        job.process = idle
+        assert [job.ask("park"), job.ask("unpark")] == [(DONE, "")] * 2
+    finally:
+        idle.kill()
+        idle.wait()
+
+
+def test_behind_the_interposer_the_account_stays_the_jobs(gpus, tmp_path):
+    """All of the job is parked or nothing: what its processes are charged is theirs when they go on."""
+    account = Account(tmp_path / "share", {UUIDS[0]: 8 * GIB}, share=0.5, turn=tmp_path / "turn")
+    job = Job(gpus, 2, account)
+    assert account.used() == 2 * GIB
+    assert job.ask("park")[0] == DONE and job.used() == 0 and account.used() == 2 * GIB
+    assert job.ask("unpark") == (DONE, "") and job.is_as_it_was()
+    assert job.programs[0].get("info") == [6 * GIB, 8 * GIB]
+    for program, block in zip(job.programs, job.blocks, strict=True):
+        program.get("launch", 100)
+        program.get("free", block)
+    assert account.used() == 0
+
+
+def test_a_driver_that_cannot_is_told(tmp_path):
+    gpus = Gpus(tmp_path)
+
+    def probe(**more):
+        done = subprocess.run([PARK, "probe"], env=gpus.environment | more, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    assert probe() == (DONE, "")
+    old = "the NVIDIA driver is older than 570, the first that can take the GPU memory of a process to host memory\n"
+    assert probe(LD_LIBRARY_PATH=f"{OLD_FAKE}") == (REFUSED, old)
+    status, why = probe(LD_LIBRARY_PATH=str(tmp_path))
+    assert status == REFUSED and why.startswith("cannot load libcuda.so.1: ")
+
+
+def test_a_supervisor_that_is_gone_is_told_and_so_is_what_is_not_understood(gpus):
+    own = os.getpid()
+    done = subprocess.run([PARK, "park", str(own), "1", "5"], env=gpus.environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (REFUSED, "the supervisor of the job is gone\n")
+    understood = ["park", "1", "1", "1"]
+    wrong_numbers = [["park", "x", "1", "1"], ["park", "1", "1", "0"]]
+    wrong_options = [[*understood, *more] for more in (["--user"], ["--user", "me"], ["--room", "GPU=1"], ["--all", "1"])]
+    for words in ([], ["park"], ["stop", "1", "1", "1"], *wrong_numbers, *wrong_options):
+        done = subprocess.run([PARK, *words], env=gpus.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == USAGE and done.stdout == "" and done.stderr.startswith("Usage: gflow-park probe\n")
