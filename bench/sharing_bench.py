@@ -68,6 +68,16 @@ class Bench:
     def objects(log):
         return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
 
+    def holder(self, request, folder, gib):
+        """A job below bash that holds memory until the file `go` is in the folder: the job and the pid, once it has it."""
+        script = f"{sys.executable} {PROGRAM} hold {folder} {gib}; exit $?"
+        job = self.submit(request, "bash", "-c", script)
+        while not (folder / "pid").exists():
+            if self.machine.job(job)["status"] in ENDED:
+                self.end(job)
+            time.sleep(0.05)
+        return job, int((folder / "pid").read_text())
+
     @contextlib.contextmanager
     def folder(self):
         with tempfile.TemporaryDirectory(dir=self.machine.root) as folder:
@@ -288,7 +298,7 @@ def tools(bench):
 
 
 class Checkpoint:
-    """The driver's calls that take a process off the GPU, by another process; gflow does not make them."""
+    """The driver's calls that take a process off the GPU, by another process, one at a time."""
 
     def __init__(self):
         self.library = ctypes.CDLL("libcuda.so.1")
@@ -310,12 +320,7 @@ def checkpoint(bench):
     its = Checkpoint()
     for request, gib in (("1", 2), (f"{MEMORY},0.5", 6)):
         with bench.folder() as folder, Outside() as outside:
-            job = bench.submit(request, sys.executable, PROGRAM, "hold", folder, gib)
-            while not (folder / "pid").exists():
-                if bench.machine.job(job)["status"] in ENDED:
-                    bench.end(job)
-                time.sleep(0.05)
-            pid = int((folder / "pid").read_text())
+            job, pid = bench.holder(request, folder, gib)
             steps = [f"{outside.used() / GIB:.2f} GiB", its.state(pid), its.call("Lock", pid), its.state(pid),
                      its.call("Checkpoint", pid), its.state(pid), f"{outside.used() / GIB:.2f} GiB"]
             subprocess.run(["kill", "-STOP", str(pid)], check=True)
@@ -323,6 +328,48 @@ def checkpoint(bench):
             subprocess.run(["kill", "-CONT", str(pid)], check=True)
             steps += [its.call("Restore", pid), its.state(pid), its.call("Unlock", pid), its.state(pid),
                       f"{outside.used() / GIB:.2f} GiB"]
+            (folder / "go").touch()
+            print(f"    {request}, {gib} GiB: {'; '.join(steps)}; {bench.objects(bench.end(job))}")
+
+
+class Parked:
+    """What gflow-park does to the job of a process, whose bash does not use the GPU."""
+
+    def __init__(self, bench, job):
+        first = bench.machine.job(job)["pid"]
+        self.supervisor = self.stat(first)[1]
+        self.start_time = self.stat(self.supervisor)[19]
+
+    @staticmethod
+    def stat(pid):
+        """Fields of /proc/PID/stat, from the third on."""
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+
+    def ask(self, verb, *options):
+        begin = time.monotonic()
+        words = [BIN / "gflow-park", verb, self.supervisor, self.start_time, "120", *options]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        said = (done.stdout + done.stderr).strip()
+        return done.returncode, f"{verb} {done.returncode} in {time.monotonic() - begin:.3f} s: {said}", said
+
+
+@row
+def park(bench):
+    """By gflow-park: asked twice, stopped meanwhile, and asked for more room than there is before it has its own."""
+    for request, gib in (("1", 2), (f"{MEMORY},0.5", 6)):
+        with bench.folder() as folder, Outside() as outside:
+            job, pid = bench.holder(request, folder, gib)
+            its, steps = Parked(bench, job), [f"{outside.used() / GIB:.2f} GiB"]
+            code, text, taken = its.ask("park")
+            steps += [text, f"{outside.used() / GIB:.2f} GiB", its.ask("park")[1]]
+            subprocess.run(["kill", "-STOP", str(pid)], check=True)
+            time.sleep(0.2)
+            subprocess.run(["kill", "-CONT", str(pid)], check=True)
+            if code == 0:
+                gpu, size = taken.split()
+                steps.append(its.ask("unpark", "--room", f"{gpu}={1 << 50}")[1])
+                steps.append(its.ask("unpark", "--room", f"{gpu}={size}")[1])
+            steps += [its.ask("unpark")[1], f"{outside.used() / GIB:.2f} GiB"]
             (folder / "go").touch()
             print(f"    {request}, {gib} GiB: {'; '.join(steps)}; {bench.objects(bench.end(job))}")
 

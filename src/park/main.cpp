@@ -162,16 +162,17 @@ class Deadline {
   std::thread thread_;
 };
 
+/// The supervisor is root's, where /proc may not show it to its user.
 Outcome carry_out(const Wish& wish) {
   const auto refused = [](const Error& error) {
     return Outcome{Standstill::Refused, error.message};
   };
-  if (wish.user) {
-    if (const auto became = become(*wish.user); !became) return refused(became.error());
-  }
   const auto supervisor = os::process_facts(wish.supervisor);
   if (!supervisor || supervisor->start_time != wish.start_time) {
     return {Standstill::Refused, "the supervisor of the job is gone"};
+  }
+  if (wish.user) {
+    if (const auto became = become(*wish.user); !became) return refused(became.error());
   }
   const Deadline deadline(wish.patience);
   const auto driver = CheckpointDriver::open();
