@@ -4,6 +4,7 @@
 import os
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -165,8 +166,8 @@ def test_one_that_cannot_be_parked_lets_all_run_on(job):
 
 def test_a_kernel_that_does_not_end_is_not_waited_for(job):
     job.programs[0].get("launch", 0)
-    status, why = job.ask("park", seconds=2)
-    assert status == REFUSED and why.endswith(" was not done with what its GPU computes after 1 s\n")
+    status, why = job.ask("park", seconds=6)
+    assert status == REFUSED and why.endswith(" was not done with what its GPU computes after 3 s\n")
     job.programs[0].get("tell", 0)
     assert job.is_as_it_was()
 
@@ -236,6 +237,35 @@ def test_behind_the_interposer_the_account_stays_the_jobs(gpus, tmp_path):
         program.get("launch", 100)
         program.get("free", block)
     assert account.used() == 0
+
+
+def test_one_that_launches_all_the_time_is_parked_between_two_launches(gpus, tmp_path):
+    account = Account(tmp_path / "share", {UUIDS[0]: 8 * GIB}, share=0.5, turn=tmp_path / "turn")
+    job = Job(gpus, 2, account)
+    answers = []
+    busy = threading.Thread(target=lambda: answers.append(job.programs[0].ask("keep_busy", 1000, 4, 1000)))
+    busy.start()
+    for _ in range(3):
+        assert job.ask("park")[0] == DONE and job.used() == 0
+        assert job.ask("unpark") == (DONE, "")
+    busy.join()
+    assert answers[0][0] == 0 and job.is_as_it_was()
+
+
+def test_others_have_the_turn_of_one_that_was_parked_with_it(gpus, tmp_path):
+    turn = tmp_path / "turn"
+    job = Job(gpus, 1, Account(tmp_path / "share", {UUIDS[0]: 8 * GIB}, share=0.5, turn=turn))
+    with gpus.program(Account(tmp_path / "other", {UUIDS[0]: 8 * GIB}, share=0.5, turn=turn)) as other:
+        other.start()
+        job.programs[0].get("launch", 5000)
+        assert job.ask("park")[0] == DONE
+        for _ in range(20):
+            other.get("launch", 100)
+        other.get("sync_context")
+        assert job.standings() == {PARKED} and job.ask("unpark") == (DONE, "")
+    job.programs[0].get("launch", 100)
+    job.programs[0].get("sync_context")
+    assert job.is_as_it_was()
 
 
 def test_a_driver_that_cannot_is_told(tmp_path):
