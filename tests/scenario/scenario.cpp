@@ -464,7 +464,7 @@ void Scenario::reopen(const std::string& boot_id, MonoTime mono) {
   boot_id_ = boot_id;
   now_.mono = mono;
   state_ = engine::State(policy_, boot_id);
-  for (const auto& [id, job] : saved_) state_.restore(job);
+  for (const auto& [id, job] : saved_) state_.restore(Job(job));
   state_.restore(drains_);
   state_.restore(unhealthy_);
   state_.set_lived(lived, now_.mono);
