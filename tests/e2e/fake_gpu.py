@@ -3,8 +3,10 @@
 
 import ctypes
 import os
+import signal
 import struct
 import subprocess
+from pathlib import Path
 
 from machine import BIN, PATIENCE
 
@@ -120,6 +122,14 @@ class Account:
         content = self.file.read_bytes()
         pids = [struct.unpack_from("<I", content, self.PROCESSES + self.SLOT * slot)[0] for slot in range(256)]
         return [pid for pid in pids if pid]
+
+
+def stop(pid):
+    """Until no thread of it runs: they stop one by one."""
+    os.kill(pid, signal.SIGSTOP)
+    threads = Path(f"/proc/{pid}/task")
+    while any((thread / "stat").read_text().rsplit(")", 1)[1].split()[0] != "T" for thread in threads.iterdir()):
+        pass
 
 
 class Program:

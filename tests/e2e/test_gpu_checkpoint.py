@@ -6,7 +6,7 @@ import signal
 import threading
 
 import pytest
-from fake_gpu import CONTEXT, GIB, INTERPOSER, MIB, OUT_OF_MEMORY, UUIDS, Account
+from fake_gpu import CONTEXT, GIB, INTERPOSER, MIB, OUT_OF_MEMORY, UUIDS, Account, stop
 
 INVALID_VALUE, OPERATING_SYSTEM, ILLEGAL_STATE, NOT_READY, NOT_SUPPORTED, UNKNOWN = [1], [304], [401], [600], [801], [999]
 RUNNING, LOCKED, CHECKPOINTED, FAILED = range(4)
@@ -169,7 +169,7 @@ def test_what_was_asked_is_done_if_who_asked_is_killed(gpus, target, other):
     other.does("lock")
     thread = other.program.get("restore_thread_of", other.pid)
     assert os.path.exists(f"/proc/{other.pid}/task/{thread}") and thread != other.pid
-    os.kill(other.pid, signal.SIGSTOP)
+    stop(other.pid)
     other.program.process.stdin.write(f"checkpoint {other.pid}\n")
     other.program.process.stdin.flush()
     watch = Other(gpus, target)
