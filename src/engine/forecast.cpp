@@ -383,17 +383,22 @@ QueueTurn queue_turn_of(Index& index, const Job& job, Now now) {
   const FutureJob* asked = queue.find(job.id);
   if (asked == nullptr) return {};
   const QueueKey place = index.place_of(job);
-  const auto is_ahead = [&](const FutureJob& one) {
+  const auto stands_ahead = [&](const FutureJob& one) {
     return !one.comes_later && one.id != job.id && index.place_of(*index.find(one.id)) < place;
   };
-  const auto ahead = static_cast<std::size_t>(std::ranges::count_if(queue.jobs(), is_ahead));
-  QueueTurn turn{.start = {}, .ahead = ahead};
+  const auto count = [&queue](const auto& what) {
+    return static_cast<std::size_t>(std::ranges::count_if(queue.jobs(), what));
+  };
+  QueueTurn turn{.start = {}, .ahead = count(stands_ahead)};
   if (asked->needs_more) return turn;
   Forecast forecast(index, queue);
   forecast.run();
   const auto start = forecast.start_of(*asked);
   if (!start || start->known == StartKnown::NotBefore) return turn;
   turn.start = now.wall + std::max(start->at - now.mono, MonoTime::duration{0});
+  // Those that their group lets start one after the other stand in no queue, and go before it.
+  *turn.ahead += count(
+      [&](const FutureJob& one) { return one.comes_later && one.start && *one.start < start->at; });
   return turn;
 }
 

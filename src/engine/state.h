@@ -46,7 +46,7 @@ struct Preview {
   bool cancelled = false;         ///< at once: what it depends on has ended otherwise
   /// Of one that waits for room alone:
   std::optional<WallTime> start;     ///< expected
-  std::optional<std::size_t> ahead;  ///< jobs that stand in the queue before it
+  std::optional<std::size_t> ahead;  ///< jobs that go before it
 };
 
 /// Where each of several jobs alike that are not submitted yet would start.
