@@ -259,9 +259,9 @@ void count_load() {
   for (const Job& job : jobs) batch.saves.push_back(&job);
   if (const auto written = store->commit(batch); !written) give_up(written.error().message);
   count("load", 1, [&](int) {
-    auto loaded = store->load();
-    if (!loaded) give_up(loaded.error().message);
     engine::State state(engine::Policy{}, kBoot);
+    auto loaded = store->load([&state](JobRange&& waiting) { state.restore(std::move(waiting)); });
+    if (!loaded) give_up(loaded.error().message);
     for (Job& job : loaded->jobs) state.restore(std::move(job));
     state.restored(loaded->next_id);
   });
