@@ -71,15 +71,6 @@ Result<void> check_absent(const std::string& path, const Sidecar& sidecar) {
           sidecar.next_id() == JobId(1) ? "what it held" : ids_text(1, sidecar.next_id().value)));
 }
 
-enum class Checkpoint { No, Yes };
-
-/// A database that is refused is left as it is, with its WAL.
-void checkpoint_on_close(SQLite::Database& database, Checkpoint checkpoint) {
-  const int never = checkpoint == Checkpoint::No ? 1 : 0;
-  (void)sqlite3_db_config(
-      database.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, never, static_cast<int*>(nullptr));
-}
-
 void configure(SQLite::Database& database) {
   database.exec("PRAGMA journal_mode = WAL");
   // NORMAL would lose what was acknowledged when the power fails.
@@ -119,6 +110,12 @@ bool is_written_at_start(SQLite::Database& database) {
 
 }  // namespace
 
+void checkpoint_on_close(SQLite::Database& database, Checkpoint checkpoint) {
+  const int never = checkpoint == Checkpoint::No ? 1 : 0;
+  (void)sqlite3_db_config(
+      database.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, never, static_cast<int*>(nullptr));
+}
+
 Result<Connection> connect(const std::string& path) {
   const int flags = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | kOneThread;
   if (path == kMemoryPath) {
@@ -155,7 +152,7 @@ Result<Connection> connect(const std::string& path) {
     if (is_written_at_start(database)) GF_CHECK(connection.content_check.get());
   }
   if (!created) GF_CHECK(check_commits(database, path, *connection.sidecar));
-  checkpoint_on_close(database, Checkpoint::Yes);
+  if (!connection.content_check.valid()) checkpoint_on_close(database, Checkpoint::Yes);
   configure(database);
   GF_CHECK(upgrade(database, path, migrations()));
   return connection;

@@ -4,6 +4,7 @@
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Exception.h>
 
+#include <cstdint>
 #include <future>
 #include <optional>
 #include <string>
@@ -23,6 +24,12 @@ struct Connection {
   /// nothing may be written. Not valid where there is nothing to find out.
   std::shared_future<Result<void>> content_check;
 };
+
+enum class Checkpoint : std::uint8_t { No, Yes };
+/// A database that is refused is left as it is, with its WAL: No, until all of it was found to be
+/// in order.
+void checkpoint_on_close(SQLite::Database& database, Checkpoint checkpoint);
+
 /// Opens or creates. Throws SQLite::Exception as well: see open_error().
 [[nodiscard]] Result<Connection> connect(const std::string& path);
 

@@ -376,6 +376,7 @@ Result<void> Store::Core::check_content() {
   if (!content_check.valid()) return {};
   GF_CHECK(content_check.get());
   content_check = {};
+  checkpoint_on_close(database, Checkpoint::Yes);
   return {};
 }
 

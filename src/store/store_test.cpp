@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 
 #include "os/fd.h"
@@ -400,6 +401,14 @@ Result<Loaded> load(const std::string& path) {
   return store->load();
 }
 
+void spoil_pages(const std::string& path, int first) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  for (int page = first; page < first + 57; ++page) {
+    file.seekp(page * 4096);
+    file << std::string(2048, '\x5a');
+  }
+}
+
 /// One of a gflowd that was killed, with pages that are none.
 void damage(const std::string& path) {
   {
@@ -408,11 +417,7 @@ void damage(const std::string& path) {
     for (std::uint64_t id = 1; id <= 2000; ++id) jobs.push_back(queued(id));
     (void)store->commit(batch_of(jobs, payload()));
   }
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  for (int page = 3; page < 60; ++page) {
-    file.seekp(page * 4096);
-    file << std::string(2048, '\x5a');
-  }
+  spoil_pages(path, 3);
   (void)os::remove_tree(path + ".ids");
 }
 
@@ -458,18 +463,37 @@ TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
 
 // Its pages are read through while jobs are read: nothing may be written before that has ended, nor
 // may it be taken for one that was closed in order.
-TEST(StoreTest, ADamagedOneTakesNothingAndStaysDamaged) {
+TEST(StoreTest, ADamagedOneTakesNothingAndIsLeftAsItIs) {
   const Directory directory;
-  damage(directory.file("gflow.db"));
+  const std::string path = directory.file("killed.db");
+  {
+    auto store = open(directory.file("gflow.db"));
+    std::vector<Job> jobs;
+    for (std::uint64_t id = 1; id <= 2000; ++id) jobs.push_back(queued(id));
+    ASSERT_TRUE(store->commit(batch_of(jobs, payload())));
+    store.reset();
+    store = open(directory.file("gflow.db"));
+    const Job last = queued(2001);
+    ASSERT_TRUE(store->commit(batch_of({last}, payload())));
+    for (const char* end : {"", "-wal"}) {  // as a kill leaves them
+      std::filesystem::copy_file(directory.file("gflow.db") + end, path + end);
+    }
+  }
+  spoil_pages(path, 100);  // of no table that is read before the jobs
+  const auto files = [&path] {
+    return std::pair(os::read_file(path).value(), os::read_file(path + "-wal").value());
+  };
+  const auto before = files();
   for (int i = 0; i < 2; ++i) {
-    const auto store = Store::open(directory.file("gflow.db"));
-    if (!store) continue;
+    const auto store = Store::open(path);
+    ASSERT_TRUE(store) << store.error().message;
     const Job job = queued(3000);
     const auto committed = (*store)->commit(Batch{.saves = {&job}});
     ASSERT_FALSE(committed);
     EXPECT_EQ(committed.error().code, Code::Damaged);
   }
-  EXPECT_FALSE(load(directory.file("gflow.db")));
+  EXPECT_FALSE(load(path));
+  EXPECT_EQ(files(), before);
 }
 
 TEST(StoreTest, TwoProcessesCannotHaveOne) {
