@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -45,6 +47,7 @@ constexpr std::string_view kHelp =
     "  4  a process lost its GPU memory\n";
 
 constexpr int kNotUnderstood = 2;
+constexpr std::uint64_t kMaxSeconds = 86'400;
 
 struct Wish {
   bool parks = true;
@@ -55,17 +58,24 @@ struct Wish {
   ByGpu room;
 };
 
+std::optional<std::uint64_t> number_up_to(std::string_view text, std::uint64_t most) {
+  const auto number = parse_number(text);
+  return number && *number <= most ? number : std::nullopt;
+}
+
 std::optional<std::pair<std::string, Memory>> read_room(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string_view::npos) return std::nullopt;
-  const auto bytes = parse_number(text.substr(equals + 1));
+  const auto bytes =
+      number_up_to(text.substr(equals + 1), std::numeric_limits<std::int64_t>::max());
   if (!bytes) return std::nullopt;
   return std::pair(std::string(text.substr(0, equals)), Memory{static_cast<std::int64_t>(*bytes)});
 }
 
 /// False if it is not understood.
 bool read_option(std::string_view name, std::string_view value, Wish& wish) {
-  const auto number = parse_number(value);
+  // The largest one is none: for setresuid() it means as before.
+  const auto number = number_up_to(value, std::numeric_limits<std::uint32_t>::max() - 1);
   if (name == "--user" && number) {
     wish.user = static_cast<std::uint32_t>(*number);
     return true;
@@ -79,9 +89,9 @@ std::optional<Wish> read_wish(std::span<char*> words) {
   constexpr std::size_t kFirstOption = 4;
   if (words.size() < kFirstOption || words.size() % 2 != 0) return std::nullopt;
   const std::string_view verb = words[0];
-  const auto supervisor = parse_number(words[1]);
+  const auto supervisor = number_up_to(words[1], std::numeric_limits<int>::max());
   const auto start_time = parse_number(words[2]);
-  const auto seconds = parse_number(words[3]);
+  const auto seconds = number_up_to(words[3], kMaxSeconds);
   if ((verb != "park" && verb != "unpark") || !supervisor || !start_time ||
       seconds.value_or(0) == 0) {
     return std::nullopt;
@@ -171,10 +181,10 @@ Outcome carry_out(const Wish& wish) {
   if (!supervisor || supervisor->start_time != wish.start_time) {
     return {Standstill::Refused, "the supervisor of the job is gone"};
   }
+  const Deadline deadline(wish.patience);  // a directory of users may not answer, either
   if (wish.user) {
     if (const auto became = become(*wish.user); !became) return refused(became.error());
   }
-  const Deadline deadline(wish.patience);
   const auto driver = CheckpointDriver::open();
   if (!driver) return refused(driver.error());
   const auto memory = GpuMemory::open();

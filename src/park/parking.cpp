@@ -14,6 +14,9 @@ namespace {
 /// A job that starts processes all the time is not waited for.
 constexpr int kRounds = 8;
 
+/// Said of a job of which some processes are parked and some cannot be: half of it never runs.
+constexpr const char* kAllWait = "; all its processes wait until it is unparked";
+
 bool has_ended(const ProcessFacts& process) {
   const auto now = os::process_facts(process.pid);
   return !now || now->start_time != process.start_time || now->is_dead();
@@ -30,11 +33,12 @@ Result<std::vector<ProcessFacts>> Parking::standing(Standing wanted) const {
 }
 
 Result<void> Parking::each(Standing standing, Act act) const {
+  Result<void> all;
   for (const ProcessFacts& process : GF_TRY(this->standing(standing))) {
     const Result<void> done = (driver_.*act)(process.pid);
-    if (!done && !has_ended(process)) return done;
+    if (all && !done && !has_ended(process)) all = done;
   }
-  return {};
+  return all;
 }
 
 /// What is locked may still start processes, which begin to use the GPU meanwhile.
@@ -52,16 +56,18 @@ Result<void> Parking::lock_all() const {
 
 /// Done is what NVML sees to be done: a process that the driver does not name, or one that came
 /// meanwhile, would keep its memory.
-Result<ByGpu> Parking::take_memory() const {
-  ByGpu taken;
+Result<void> Parking::take_memory(ByGpu& taken) const {
   for (int round = 0; round < kRounds; ++round) {
     GF_CHECK(lock_all());
-    const auto locked = GF_TRY(standing(Standing::Locked));
-    for (const auto& [gpu, bytes] : GF_TRY(memory_.used_by(locked))) taken[gpu] += bytes;
-    GF_CHECK(each(Standing::Locked, &CheckpointDriver::checkpoint));
+    for (const ProcessFacts& process : GF_TRY(standing(Standing::Locked))) {
+      const ByGpu had = GF_TRY(memory_.used_by({process}));
+      const Result<void> done = driver_.checkpoint(process.pid);
+      if (!done && !has_ended(process)) return done;
+      for (const auto& [gpu, bytes] : had) taken[gpu] += bytes;
+    }
     const auto all = GF_TRY(runner::processes_below(supervisor_));
     const bool is_left = !GF_TRY(memory_.used_by(all)).empty();
-    if (!is_left && GF_TRY(standing(Standing::Running)).empty()) return taken;
+    if (!is_left && GF_TRY(standing(Standing::Running)).empty()) return {};
   }
   return fail(Code::Failure, "processes of it have GPU memory that the driver does not take away");
 }
@@ -81,17 +87,31 @@ Outcome Parking::outcome(const Result<void>& tried, const Result<void>& undone) 
 }
 
 Outcome Parking::park() const {
-  Result<ByGpu> taken = take_memory();
-  if (taken) return {Standstill::Done, "", *std::move(taken)};
-  const Result<void> undone = each(Standing::Parked, &CheckpointDriver::restore);
-  // Those that were not given theirs stay as they are; the others are not to wait for them.
-  const Result<void> unlocked = each(Standing::Locked, &CheckpointDriver::unlock);
-  return outcome(std::unexpected(taken.error()), undone ? unlocked : undone);
+  const auto earlier = standing(Standing::Parked);
+  if (!earlier) return {Standstill::Refused, earlier.error().message};
+  ByGpu taken;
+  const Result<void> tried = take_memory(taken);
+  if (tried) return {Standstill::Done, "", std::move(taken)};
+  // How much room those need that an earlier call parked is not known here: unpark() is told.
+  if (!earlier->empty()) return {Standstill::Unclear, tried.error().message + kAllWait};
+  const Result<void> given_back = give_back(taken);
+  if (given_back) return outcome(tried, each(Standing::Locked, &CheckpointDriver::unlock));
+  (void)each(Standing::Locked, &CheckpointDriver::checkpoint);  // as many as can be
+  const bool is_lost = given_back.error().code == Code::Damaged;
+  return {
+      is_lost ? Standstill::Broken : Standstill::Unclear,
+      fmt::format("{}; then {}{}", tried.error().message, given_back.error().message, kAllWait)};
 }
 
+/// Not one after one that cannot have its own: where there is no room, the driver would lose it.
 Result<void> Parking::give_back(const ByGpu& needed) const {
-  if (!GF_TRY(standing(Standing::Parked)).empty()) GF_CHECK(memory_.check_room(needed));
-  return each(Standing::Parked, &CheckpointDriver::restore);
+  const auto parked = GF_TRY(standing(Standing::Parked));
+  if (!parked.empty()) GF_CHECK(memory_.check_room(needed));
+  for (const ProcessFacts& process : parked) {
+    const Result<void> done = driver_.restore(process.pid);
+    if (!done && !has_ended(process)) return done;
+  }
+  return {};
 }
 
 Result<void> Parking::all_run_on() const {

@@ -38,7 +38,9 @@ class Parking {
       : driver_(driver), memory_(memory), supervisor_(supervisor), lock_patience_(lock_patience) {}
 
   /// Takes the GPU memory of all to host memory, where they stay until unpark(): all are locked
-  /// before the first is touched, as one may wait for another. If one cannot be, all run on.
+  /// before the first is touched, as one may wait for another. If one cannot be, all run on, unless
+  /// an earlier call had parked some of them, or what was taken has no room any more: then all
+  /// wait.
   [[nodiscard]] Outcome park() const;
   /// Gives it back and lets them go on. If one cannot have it, all stay parked. `needed` is asked
   /// for before: where a GPU has no room, drivers (580) give nothing back ever after.
@@ -49,10 +51,11 @@ class Parking {
 
   /// Those that stand so; who has ended is left out.
   [[nodiscard]] Result<std::vector<ProcessFacts>> standing(Standing wanted) const;
-  /// Does that to each that stands so.
+  /// Does that to each that stands so, whatever became of the others. Errors: the first.
   [[nodiscard]] Result<void> each(Standing standing, Act act) const;
   [[nodiscard]] Result<void> lock_all() const;
-  [[nodiscard]] Result<ByGpu> take_memory() const;
+  /// `taken`: what it took, also if it fails.
+  [[nodiscard]] Result<void> take_memory(ByGpu& taken) const;
   [[nodiscard]] Result<void> give_back(const ByGpu& needed) const;
   [[nodiscard]] Result<void> all_run_on() const;
   [[nodiscard]] Outcome outcome(const Result<void>& tried, const Result<void>& undone) const;

@@ -141,6 +141,25 @@ def test_half_of_a_job_never_runs(gpus, job):
     assert status == BROKEN and "cannot have its GPU memory back: CUDA_ERROR" in why and job.standings() == {PARKED}
 
 
+def test_what_was_parked_before_is_not_given_back_where_another_cannot_be(gpus, job):
+    """Somebody else has the room meanwhile: a restore that finds none is the last."""
+    first, second = job.programs
+    parked = job.pids()[0]
+    assert job.watch.ask("lock", parked, 0) == [0] and job.watch.ask("checkpoint", parked) == [0]
+    managed = second.get("managed", MIB)
+    with gpus.program() as other:
+        other.start()
+        other.get("alloc", 14 * GIB)
+        for _ in range(2):
+            status, why = job.ask("park")
+            assert status == UNCLEAR and why.endswith("; all its processes wait until it is unparked\n")
+            assert job.standings() == {PARKED, LOCKED}
+        assert job.ask("unpark", "--room", f"{UUIDS[0]}={EACH}")[0] == UNCLEAR and job.standings() == {PARKED, LOCKED}
+    assert job.ask("unpark", "--room", f"{UUIDS[0]}={EACH}") == (DONE, "") and job.standings() == {RUNNING}
+    second.get("free", managed)
+    assert first.get("sum", job.blocks[0], MIB) == job.sums[0] and job.is_as_it_was()
+
+
 def test_one_that_the_driver_does_not_know_keeps_its_memory_and_all_run_on(gpus):
     """NVML is asked whether it is done."""
     job = Job(gpus, 2, unknown=1)
@@ -287,7 +306,8 @@ def test_a_supervisor_that_is_gone_is_told_and_so_is_what_is_not_understood(gpus
     done = subprocess.run([PARK, "park", str(own), "1", "5"], env=gpus.environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (REFUSED, "the supervisor of the job is gone\n")
     understood = ["park", "1", "1", "1"]
-    wrong_numbers = [["park", "x", "1", "1"], ["park", "1", "1", "0"]]
+    wrong_numbers = [["park", "x", "1", "1"], ["park", "1", "1", "0"], ["park", "1", "1", str(2**63 - 1)], ["park", str(2**32), "1", "1"]]
+    wrong_numbers += [["park", "1", "1", "1", "--user", str(2**32)], ["unpark", "1", "1", "1", "--room", f"GPU={2**64 - 1}"]]
     wrong_options = [[*understood, *more] for more in (["--user"], ["--user", "me"], ["--room", "GPU=1"], ["--all", "1"])]
     for words in ([], ["park"], ["stop", "1", "1", "1"], *wrong_numbers, *wrong_options):
         done = subprocess.run([PARK, *words], env=gpus.environment, capture_output=True, text=True, check=False)
