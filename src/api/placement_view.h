@@ -79,8 +79,8 @@ struct PlacementView {
   bool cancelled = false;  ///< at once, as its dependencies can never be met
   /// Of one of them that only waits for room, by what is known now.
   std::optional<ExpectedStart> expected_start;
-  /// That stand in the queue before it, or come to it and should start before; empty: not known, or
-  /// more than are looked at.
+  /// Jobs that wait and go before it: that stand in the queue before it, or come to it and should
+  /// start before. Empty: not known.
   std::optional<std::uint64_t> jobs_ahead = {};
 };
 

@@ -17,7 +17,8 @@ namespace gflow::engine {
 /// What is expected of a job that nobody submitted yet. Empty is not known.
 struct QueueTurn {
   std::optional<WallTime> start;
-  /// Jobs that stand in the queue before it, and those that come to it and start before.
+  /// Jobs that stand in the queue before it, and those that come to it and start before. Empty,
+  /// too, where there are such and its start is not known.
   std::optional<std::size_t> ahead;
 };
 /// Of one that would stand among the first in the queue if it were submitted; a PassingDemand of

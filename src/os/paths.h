@@ -40,8 +40,8 @@ struct Paths {
 /// where both are there, the user's is taken unless only the system's has a daemon.
 [[nodiscard]] std::string client_socket();
 
-/// Directory of helper programs (gflow-shim, gflow-gpumon): $GFLOW_LIBEXEC, else beside the running
-/// program, else ../libexec/gflow from there.
+/// Directory of helper programs (gflow-shim, gflow-gpumon, gflow-park): $GFLOW_LIBEXEC, else beside
+/// the running program, else ../libexec/gflow from there.
 [[nodiscard]] Result<std::string> helper_program(const std::string& name);
 /// The same of a library that is loaded into programs of jobs; empty if it is not there.
 [[nodiscard]] std::optional<std::string> helper_library(const std::string& name);

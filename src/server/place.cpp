@@ -77,7 +77,7 @@ void answer_place(Exchange exchange, api::PlaceRequest asked) {
     view.blockers.push_back(api::view_of(public_part(blocker)));
   }
   view.cancelled = preview->cancelled;
-  view.jobs_ahead = preview->ahead;
+  if (shown.sight().others != OthersJobs::None) view.jobs_ahead = preview->ahead;
   if (preview->start) view.expected_start = {*preview->start, api::StartBy::RunTimes};
   exchange.respond(json_reply_of(std::move(view)));
 }

@@ -65,6 +65,8 @@ TEST(Place, StandsBehindThoseThatItWouldWaitFor) {
       << "what is held, or stands behind it, is not";
   EXPECT_EQ(place(R"("priority":0)")->jobs_ahead, 2U);
   EXPECT_EQ(place(R"("hold":true)")->jobs_ahead, std::nullopt) << "it waits for more than room";
+  (void)desk.submit(kAlice, asks(R"("dependencies":{"jobs":[1]})"));
+  EXPECT_EQ(place(R"("priority":0)")->jobs_ahead, std::nullopt) << "another one comes, some time";
 }
 
 /// Of a group those that run count, and those that stand in the queue before them.

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <future>
+#include <system_error>
 #include <utility>
 
 #include "base/text.h"
@@ -92,13 +93,24 @@ constexpr int kOneThread = SQLITE_OPEN_NOMUTEX;
 
 Result<void> check_content(const std::string& path) {
   try {
-    SQLite::Database database(path, SQLite::OPEN_READONLY | kOneThread, 0, kVfs);
+    // Opened to be read only, SQLite would leave out the constraints that are written as CHECK.
+    SQLite::Database database(path, SQLite::OPEN_READWRITE | kOneThread, 0, kVfs);
+    database.exec("PRAGMA query_only = ON");
     checkpoint_on_close(database, Checkpoint::No);
     const std::string verdict = database.execAndGet("PRAGMA quick_check(1)").getString();
     if (verdict != "ok") return damaged(path, verdict);
     return {};
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, path);
+  }
+}
+
+/// In a thread of its own; where there can be none, when it is asked for.
+std::shared_future<Result<void>> begin_content_check(const std::string& path) {
+  try {
+    return std::async(std::launch::async, check_content, path);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, check_content, path);
   }
 }
 
@@ -148,11 +160,10 @@ Result<Connection> connect(const std::string& path) {
   }
   if (digest.empty() && !created) {
     // Everything is read: as long as all the rest of a start takes, so beside it.
-    connection.content_check = std::async(check_content, path);
+    connection.content_check = begin_content_check(path);
     if (is_written_at_start(database)) GF_CHECK(connection.content_check.get());
   }
   if (!created) GF_CHECK(check_commits(database, path, *connection.sidecar));
-  if (!connection.content_check.valid()) checkpoint_on_close(database, Checkpoint::Yes);
   configure(database);
   GF_CHECK(upgrade(database, path, migrations()));
   return connection;

@@ -148,10 +148,6 @@ JobState read_state(Query& query, const StateColumns& row) {
   throw SQLite::Exception(fmt::format("state {}", static_cast<int>(row.kind)));
 }
 
-}  // namespace
-
-namespace {
-
 /// Those that read_range() looks at where a job waits: the first ones of all.
 std::vector<std::string> waiting_columns() {
   std::vector<std::string> all = {"\"id\""};

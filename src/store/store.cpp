@@ -65,7 +65,7 @@ struct Store::Core {
   void remember(const Submission& submission, std::chrono::milliseconds lived, UserCounts& counts);
   void write(const Batch& batch, JobId first_free);
   [[nodiscard]] Loaded load(const TakeWaiting& take);
-  [[nodiscard]] Result<void> check_content();
+  [[nodiscard]] Result<void> take_possession();
   [[nodiscard]] std::vector<JobId> dependencies_of(JobId job);
 
   std::string path;
@@ -73,7 +73,8 @@ struct Store::Core {
   JobId next_id;
   std::uint64_t commits = 0;  ///< batches the database holds
   bool broken = false;
-  std::shared_future<Result<void>> content_check;  ///< valid until it has said that all is well
+  std::shared_future<Result<void>> content_check;  ///< as of Connection
+  bool possessed = false;                          ///< it may be written to
   UserCounts submissions_of;                       ///< rows of submissions
 
   SQLite::Database database;
@@ -345,7 +346,10 @@ Loaded Store::Core::load(const TakeWaiting& take) {
   JobRows others(database, load_others_sql());
   while (others.step()) {
     JobRange range = others.read();
-    if (range.count != 1) throw_twice(range.last());
+    if (range.count != 1) {
+      throw SQLite::Exception(fmt::format("jobs up to {} do not wait", range.last().value),
+                              SQLITE_CORRUPT);
+    }
     loaded.jobs.push_back(std::move(range.first));
   }
   JobRows waiting(database, load_waiting_sql());
@@ -371,12 +375,13 @@ Loaded Store::Core::load(const TakeWaiting& take) {
   return loaded;
 }
 
-/// Waits for it. What it said it says again.
-Result<void> Store::Core::check_content() {
-  if (!content_check.valid()) return {};
-  GF_CHECK(content_check.get());
-  content_check = {};
+/// Only what was found to be in order is written to. Waits for that; an error is said again.
+Result<void> Store::Core::take_possession() {
+  if (possessed) return {};
+  if (content_check.valid()) GF_CHECK(content_check.get());
+  if (sidecar) GF_CHECK(sidecar->begin(next_id, commits));
   checkpoint_on_close(database, Checkpoint::Yes);
+  possessed = true;
   return {};
 }
 
@@ -394,7 +399,7 @@ Attempt* attempt_in(JobState& state) {
 Store::Store(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
 Store::~Store() {
-  const bool in_order = !core_->broken && core_->check_content();
+  const bool in_order = !core_->broken && core_->take_possession();
   const std::string path = core_->path;
   std::optional<Sidecar> sidecar = std::move(core_->sidecar);
   core_.reset();
@@ -407,7 +412,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
   try {
     auto core = std::make_unique<Core>(path, GF_TRY(connect(path)));
     core->count_all_submissions();
-    if (core->sidecar) GF_CHECK(core->sidecar->begin(core->next_id, core->commits));
+    if (!core->content_check.valid()) GF_CHECK(core->take_possession());
     return std::unique_ptr<Store>(new Store(std::move(core)));  // the constructor is private
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, path);
@@ -421,9 +426,10 @@ Result<void> Store::check_header(const std::string& path) {
 Result<Loaded> Store::load(const TakeWaiting& take) {
   try {
     Loaded loaded = core_->load(take);
-    GF_CHECK(core_->check_content());
+    GF_CHECK(core_->take_possession());
     return loaded;
   } catch (const SQLite::Exception& exception) {
+    core_->broken = true;
     return open_error(exception, core_->path);
   }
 }
@@ -471,7 +477,7 @@ Result<void> Store::commit(const Batch& batch) {
   if (core_->broken) {
     return fail(Code::Failure, "the store has failed before: it takes nothing more until reopened");
   }
-  GF_CHECK(core_->check_content());
+  GF_CHECK(core_->take_possession());
   JobId first_free = std::max(core_->next_id, batch.next_id.value_or(JobId()));
   for (const Job* job : batch.saves) first_free = std::max(first_free, JobId(job->id.value + 1));
   for (const JobRange& range : batch.ranges) {

@@ -97,7 +97,7 @@ struct Batch {
   }
 };
 
-/// The durable truth: SQLite, one connection, exclusive, WAL, synchronous=FULL. One thread.
+/// The durable truth: SQLite, WAL, synchronous=FULL, for one process, of which one thread calls.
 /// Crash-only: after an error from commit() nothing more may be acknowledged and the process has to
 /// end; what a later open() finds is the truth.
 class Store {

@@ -3,6 +3,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -410,14 +411,14 @@ void spoil_pages(const std::string& path, int first) {
 }
 
 /// One of a gflowd that was killed, with pages that are none.
-void damage(const std::string& path) {
+void damage(const std::string& path, int first) {
   {
     auto store = open(path);
     std::vector<Job> jobs;
     for (std::uint64_t id = 1; id <= 2000; ++id) jobs.push_back(queued(id));
     (void)store->commit(batch_of(jobs, payload()));
   }
-  spoil_pages(path, 3);
+  spoil_pages(path, first);
   (void)os::remove_tree(path + ".ids");
 }
 
@@ -447,7 +448,10 @@ TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
          SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
        },
        "): install that version again"},
-      {"damaged, last run killed", damage, "is damaged (", Code::Damaged},
+      {"damaged, last run killed",
+       [](const std::string& path) { damage(path, 3); },
+       "is damaged (",
+       Code::Damaged},
       {"a directory", [](const std::string& path) { (void)os::make_directories(path); }, "open '"},
   };
   for (const Case& c : cases) {
@@ -464,36 +468,80 @@ TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
 // Its pages are read through while jobs are read: nothing may be written before that has ended, nor
 // may it be taken for one that was closed in order.
 TEST(StoreTest, ADamagedOneTakesNothingAndIsLeftAsItIs) {
-  const Directory directory;
-  const std::string path = directory.file("killed.db");
-  {
-    auto store = open(directory.file("gflow.db"));
-    std::vector<Job> jobs;
-    for (std::uint64_t id = 1; id <= 2000; ++id) jobs.push_back(queued(id));
-    ASSERT_TRUE(store->commit(batch_of(jobs, payload())));
-    store.reset();
-    store = open(directory.file("gflow.db"));
-    const Job last = queued(2001);
-    ASSERT_TRUE(store->commit(batch_of({last}, payload())));
-    for (const char* end : {"", "-wal"}) {  // as a kill leaves them
-      std::filesystem::copy_file(directory.file("gflow.db") + end, path + end);
-    }
-  }
-  spoil_pages(path, 100);  // of no table that is read before the jobs
-  const auto files = [&path] {
-    return std::pair(os::read_file(path).value(), os::read_file(path + "-wal").value());
+  struct Case {
+    const char* what;
+    void (*spoil)(const std::string& path);
   };
-  const auto before = files();
-  for (int i = 0; i < 2; ++i) {
-    const auto store = Store::open(path);
-    ASSERT_TRUE(store) << store.error().message;
-    const Job job = queued(3000);
-    const auto committed = (*store)->commit(Batch{.saves = {&job}});
-    ASSERT_FALSE(committed);
-    EXPECT_EQ(committed.error().code, Code::Damaged);
+  static const auto kChange = [](const std::string& path, const std::string& sql) {
+    SQLite::Database database(path, SQLite::OPEN_READWRITE);
+    database.exec("PRAGMA ignore_check_constraints = ON");
+    (void)sqlite3_db_config(
+        database.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, static_cast<int*>(nullptr));
+    database.exec(sql);
+  };
+  const Case cases[] = {
+      // Of no table that is read before the jobs.
+      {"pages", [](const std::string& path) { spoil_pages(path, 100); }},
+      {"what only the check sees",
+       [](const std::string& path) { kChange(path, "UPDATE jobs SET requeue = 9 WHERE id = 2"); }},
+      {"what only reading sees",
+       [](const std::string& path) {
+         kChange(path, "UPDATE jobs SET victims = 'x' WHERE id = 2");
+       }},
+      {"what both see",
+       [](const std::string& path) {
+         kChange(path, "UPDATE jobs SET id = 4000000000000000000, state = 9 WHERE id = 2000");
+       }},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.what);
+    const Directory directory;
+    const std::string path = directory.file("killed.db");
+    {
+      auto store = open(directory.file("gflow.db"));
+      std::vector<Job> jobs;
+      for (std::uint64_t id = 1; id <= 2000; ++id) jobs.push_back(queued(id));
+      ASSERT_TRUE(store->commit(batch_of(jobs, payload())));
+      store.reset();
+      store = open(directory.file("gflow.db"));
+      const Job last = queued(2001);
+      ASSERT_TRUE(store->commit(batch_of({last}, payload())));
+      for (const char* end : {"", "-wal", ".ids"}) {  // as a kill leaves them
+        std::filesystem::copy_file(directory.file("gflow.db") + end, path + end);
+      }
+    }
+    c.spoil(path);
+    const auto files = [&path] {
+      std::vector<std::string> all;
+      for (const char* end : {"", "-wal", ".ids"}) {
+        all.push_back(os::read_file(path + end).value_or("gone"));
+      }
+      return all;
+    };
+    const auto before = files();
+    for (int i = 0; i < 2; ++i) {
+      const auto store = Store::open(path);
+      ASSERT_TRUE(store) << store.error().message;
+      const auto loaded = (*store)->load();
+      ASSERT_FALSE(loaded);
+      EXPECT_EQ(loaded.error().code, Code::Damaged);
+      const Job job = queued(3000);
+      EXPECT_FALSE((*store)->commit(Batch{.saves = {&job}}));
+    }
+    EXPECT_TRUE(files() == before);
   }
-  EXPECT_FALSE(load(path));
-  EXPECT_EQ(files(), before);
+}
+
+TEST(StoreTest, WhatTheCheckRefusesIsNotWrittenToBeforeItIsRead) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  damage(path, 100);
+  const auto store = Store::open(path);
+  ASSERT_TRUE(store) << store.error().message;
+  const Job job = queued(3000);
+  const auto committed = (*store)->commit(Batch{.saves = {&job}});
+  ASSERT_FALSE(committed);
+  EXPECT_EQ(committed.error().code, Code::Damaged);
 }
 
 TEST(StoreTest, TwoProcessesCannotHaveOne) {

@@ -12,6 +12,7 @@
 #include "base/translate.h"
 #include "cli/submit/gpu_options.h"
 #include "config/gpu_config.h"
+#include "core/blocker.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {
@@ -37,7 +38,12 @@ Result<Request> free_request(const Invocation& invocation, const Context& contex
 std::string lack_text(const api::PlacementView& view) {
   if (view.limit) return printable(view.limit->text);
   if (view.blockers.empty()) return tr("the scheduler does not say why");
-  return printable(view.blockers.front().text);
+  const api::BlockerView& first = view.blockers.front();
+  const bool has_numbers = first.text != first.code && first.text != tr(first.code);
+  if (first.kind == BlockerKind::Gpus && first.need && first.available && !has_numbers) {
+    return gpu_shortage_text(*first.need, *first.available);
+  }
+  return printable(first.text);
 }
 
 }  // namespace

@@ -51,6 +51,13 @@ TEST(FreeGpus, AreNoneWhereTheJobWouldWait) {
             (Error{Code::WrongState,
                    "not free now: Resources: Need 2 GPUs, only 1 available; 'galloc' waits for "
                    "GPUs and keeps them, 'gbatch' runs a job when they are free"}));
+  view.blockers.front().kind = BlockerKind::Gpus;
+  view.blockers.front().code = view.blockers.front().text = "Resources";
+  view.blockers.front().need = 2;
+  view.blockers.front().available = 0;
+  EXPECT_TRUE(free_gpus(view, two_gpus())
+                  .error()
+                  .message.starts_with("not free now: Need 2 GPUs, none available; "));
   view.limit = api::BlockerView{};
   view.limit->text = "GpuLimit: you hold 2 of at most 2 GPUs";
   EXPECT_TRUE(free_gpus(view, two_gpus())
