@@ -22,6 +22,7 @@
 #include "store/event_rows.h"
 #include "store/health_rows.h"
 #include "store/job_row.h"
+#include "store/job_rows.h"
 #include "store/lived_row.h"
 #include "store/payload_row.h"
 #include "store/schema.h"
@@ -299,41 +300,6 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
 }
 
 namespace {
-
-/// Rows of the table jobs by ascending id, each with what it depends on. Throws SQLite::Exception.
-class JobRows {
- public:
-  JobRows(SQLite::Database& database, const std::string& sql)
-      : all_jobs_(database, sql),
-        all_dependencies_(database, "SELECT job, on_job FROM dependencies ORDER BY job, on_job"),
-        jobs_(all_jobs_),
-        dependencies_(all_dependencies_) {
-    read_dependency();
-  }
-
-  /// On to the next one; false behind the last one.
-  [[nodiscard]] bool step() { return jobs_.step(); }
-  [[nodiscard]] JobRange read() {
-    JobRange range = read_range(jobs_);
-    while (job_ && *job_ < range.last()) read_dependency();
-    for (; job_ == range.last(); read_dependency()) {
-      range.first.spec.dependencies.jobs.emplace_back(dependencies_.as<std::uint64_t>());
-    }
-    return range;
-  }
-
- private:
-  void read_dependency() {
-    job_.reset();
-    if (dependencies_.step()) job_ = JobId(dependencies_.as<std::uint64_t>());
-  }
-
-  Statement all_jobs_;
-  Statement all_dependencies_;
-  Query jobs_;
-  Query dependencies_;
-  std::optional<JobId> job_;  ///< the one whose dependency is read next
-};
 
 void throw_twice(JobId id) {
   throw SQLite::Exception(fmt::format("job {} is there twice", id.value), SQLITE_CORRUPT);

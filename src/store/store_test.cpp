@@ -472,7 +472,7 @@ TEST(StoreTest, ADamagedOneTakesNothingAndIsLeftAsItIs) {
     const char* what;
     void (*spoil)(const std::string& path);
   };
-  static const auto kChange = [](const std::string& path, const std::string& sql) {
+  static const auto change = [](const std::string& path, const std::string& sql) {
     SQLite::Database database(path, SQLite::OPEN_READWRITE);
     database.exec("PRAGMA ignore_check_constraints = ON");
     (void)sqlite3_db_config(
@@ -483,14 +483,12 @@ TEST(StoreTest, ADamagedOneTakesNothingAndIsLeftAsItIs) {
       // Of no table that is read before the jobs.
       {"pages", [](const std::string& path) { spoil_pages(path, 100); }},
       {"what only the check sees",
-       [](const std::string& path) { kChange(path, "UPDATE jobs SET requeue = 9 WHERE id = 2"); }},
+       [](const std::string& path) { change(path, "UPDATE jobs SET requeue = 9 WHERE id = 2"); }},
       {"what only reading sees",
-       [](const std::string& path) {
-         kChange(path, "UPDATE jobs SET victims = 'x' WHERE id = 2");
-       }},
+       [](const std::string& path) { change(path, "UPDATE jobs SET victims = 'x' WHERE id = 2"); }},
       {"what both see",
        [](const std::string& path) {
-         kChange(path, "UPDATE jobs SET id = 4000000000000000000, state = 9 WHERE id = 2000");
+         change(path, "UPDATE jobs SET id = 4000000000000000000, state = 9 WHERE id = 2000");
        }},
   };
   for (const Case& c : cases) {
