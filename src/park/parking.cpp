@@ -41,6 +41,11 @@ Result<void> Parking::each(Standing standing, Act act) const {
   return all;
 }
 
+/// It has ended, or stands so already: what an earlier call asked of it may be done late.
+bool Parking::is_past(const ProcessFacts& process, Standing standing) const {
+  return has_ended(process) || driver_.standing_of(process.pid) == standing;
+}
+
 /// What is locked may still start processes, which begin to use the GPU meanwhile.
 Result<void> Parking::lock_all() const {
   for (int round = 0; round < kRounds; ++round) {
@@ -48,7 +53,7 @@ Result<void> Parking::lock_all() const {
     if (running.empty()) return {};
     for (const ProcessFacts& process : running) {
       const Result<void> locked = driver_.lock(process.pid, lock_patience_);
-      if (!locked && !has_ended(process)) return locked;
+      if (!locked && !is_past(process, Standing::Locked)) return locked;
     }
   }
   return fail(Code::Timeout, "its processes begin to use the GPU faster than they can be locked");
@@ -62,7 +67,7 @@ Result<void> Parking::take_memory(ByGpu& taken) const {
     for (const ProcessFacts& process : GF_TRY(standing(Standing::Locked))) {
       const ByGpu had = GF_TRY(memory_.used_by({process}));
       const Result<void> done = driver_.checkpoint(process.pid);
-      if (!done && !has_ended(process)) return done;
+      if (!done && !is_past(process, Standing::Parked)) return done;
       for (const auto& [gpu, bytes] : had) taken[gpu] += bytes;
     }
     const auto all = GF_TRY(runner::processes_below(supervisor_));

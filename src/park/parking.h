@@ -53,6 +53,7 @@ class Parking {
   [[nodiscard]] Result<std::vector<ProcessFacts>> standing(Standing wanted) const;
   /// Does that to each that stands so, whatever became of the others. Errors: the first.
   [[nodiscard]] Result<void> each(Standing standing, Act act) const;
+  [[nodiscard]] bool is_past(const ProcessFacts& process, Standing standing) const;
   [[nodiscard]] Result<void> lock_all() const;
   /// `taken`: what it took, also if it fails.
   [[nodiscard]] Result<void> take_memory(ByGpu& taken) const;
