@@ -389,16 +389,18 @@ QueueTurn queue_turn_of(Index& index, const Job& job, Now now) {
   const auto count = [&queue](const auto& what) {
     return static_cast<std::size_t>(std::ranges::count_if(queue.jobs(), what));
   };
-  Forecast forecast(index, queue);
-  forecast.run();
-  const auto start = forecast.start_of(*asked);
-  if (!asked->needs_more && start && start->known != StartKnown::NotBefore) {
-    // Those that their group lets start one after the other stand in no queue, and go before it.
-    const auto comes_ahead = [&](const FutureJob& one) {
-      return one.comes_later && one.start && *one.start < start->at;
-    };
-    return {.start = now.wall + std::max(start->at - now.mono, MonoTime::duration{0}),
-            .ahead = count(stands_ahead) + count(comes_ahead)};
+  if (!asked->needs_more) {
+    Forecast forecast(index, queue);
+    forecast.run();
+    const auto start = forecast.start_of(*asked);
+    if (start && start->known != StartKnown::NotBefore) {
+      // Those that their group lets start one after the other stand in no queue, and go before it.
+      const auto comes_ahead = [&](const FutureJob& one) {
+        return one.comes_later && one.start && *one.start < start->at;
+      };
+      return {.start = now.wall + std::max(start->at - now.mono, MonoTime::duration{0}),
+              .ahead = count(stands_ahead) + count(comes_ahead)};
+    }
   }
   if (count([](const FutureJob& one) { return one.comes_later; }) > 0) return {};
   return {.start = {}, .ahead = count(stands_ahead)};

@@ -21,6 +21,7 @@ struct Migration {
 
 /// True for a database with nothing in it.
 [[nodiscard]] bool is_new(SQLite::Database& database);
+/// True for one that upgrade() leaves as it is.
 [[nodiscard]] bool is_newest(SQLite::Database& database, std::span<const Migration> known);
 /// Errors: Failure for a database of another program and for one of a newer gflow.
 [[nodiscard]] Result<void> check_identity(SQLite::Database& database,
