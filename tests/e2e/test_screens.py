@@ -101,9 +101,9 @@ def test_why_a_job_waits_fits(machine, columns, language):
         in_a_pipe = machine.ok(*words, env=chosen)
         assert what_stays(text) == what_stays(in_a_pipe), "nothing is lost"
     said = machine.ok("gbatch", "--dry-run", "--gpus", 1, "true", env={"LANG": "C.UTF-8"})
-    assert "No job that waits is ahead of it." in said, "one for fewer GPUs goes first"
+    assert "No waiting job is ahead of it." in said, "one for fewer GPUs goes first"
     said = machine.ok("gbatch", "--dry-run", "--gpus", 2, "true", env={"LANG": "C.UTF-8"})
-    assert "1 job that waits is ahead of it." in said and "behind job 3" in said, said
+    assert "1 waiting job is ahead of it." in said and "behind job 3" in said, said
 
 
 @pytest.mark.parametrize("columns", [40, 80])

@@ -8,6 +8,7 @@ import signal
 import ssl
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from fractions import Fraction
 
@@ -172,7 +173,7 @@ def until_told(kube, name, text, **more):
 
 
 def until_in_force(is_so):
-    """What was applied is in force a moment later, and nobody tells when."""
+    """What was applied or taken back is in force or not any more a moment later, and nobody tells when."""
     end = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < end
@@ -233,9 +234,20 @@ def with_node_rights(control_plane):
     control_plane.ask("DELETE", f"{path_of('DaemonSet', NODE_SYSTEM)}/{PLUGIN}")
 
 
+def admits_as_it_is(kube, scheduler):
+    """Whether no policy refuses or changes a pod that asks for a GPU and says what it was given."""
+    asked = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": {"gflow/gpu": "1", "gflow/allocation": "{}"}},
+             "spec": {"schedulerName": scheduler, "containers": [{"name": "main", "image": "none"}]}}
+    try:
+        made = json.loads(kube.raw("POST", path_of("Pod", "default") + "?dryRun=All", asked))
+    except urllib.error.HTTPError:
+        return False
+    return made["spec"]["schedulerName"] == scheduler and not made["spec"]["containers"][0]["resources"]
+
+
 @pytest.fixture
 def applied(kube):
-    """Applies a manifest as kubectl does, strictly, and takes its objects back at the end."""
+    """Applies a manifest as kubectl does, strictly, and takes its objects back at the end, when none is in force for the next test."""
     import yaml
 
     made = []
@@ -253,6 +265,7 @@ def applied(kube):
     yield lambda name, called=None: list(apply(name, called))
     for path in made:
         kube.ask("DELETE", path)
+    until_in_force(lambda: admits_as_it_is(kube, "gflow") and admits_as_it_is(kube, "default-scheduler"))
 
 
 @pytest.fixture

@@ -86,11 +86,15 @@ ALLOCATION = {"gflow_allocation": 1}
 TELL = "echo $GFLOW_GPU_UUIDS $GFLOW_GPU_SHARE $NVIDIA_VISIBLE_DEVICES"
 
 
-def said(node, pod, name="main", stream="stdout", run=0):
-    """The words of each line that a container of it wrote."""
-    [log] = (node.root / "log/pods").glob(f"default_{pod}_*/{name}/{run}.log")
+def lines_of(log, stream="stdout"):
+    """The words of each line that a container wrote, of the file that its runtime keeps of it."""
     lines = [line.split() for line in log.read_text().splitlines()]
     return [words[3:] for words in lines if words[1] == stream]
+
+
+def said(node, pod, name="main", stream="stdout", run=0):
+    [log] = (node.root / "log/pods").glob(f"default_{pod}_*/{name}/{run}.log")
+    return lines_of(log, stream)
 
 
 def gpus_told(node, kube, pod):
@@ -320,18 +324,22 @@ WORKS = "echo $GFLOW_GPU_UUIDS $GFLOW_GPU_SHARE $(date +%s%N); sleep 0.3; date +
 
 
 def given_out_twice(node, pods):
-    """GPUs of which containers had more than there is, by what they say of themselves and when."""
+    """GPUs of which containers had more than there is, by what they say of themselves and when. One that was killed
+    before it could say so did not use them, and one that was killed after that used them at that moment at least."""
     uses = {}
     for name in pods:
-        if not list((node.root / "log/pods").glob(f"default_{name}_*/main/0.log")):
-            continue  # its kubelet did not take it
-        (uuids, share, begin), (end,) = said(node, name)
-        for uuid in uuids.split(","):
-            uses.setdefault(uuid, []).append((int(begin), int(end), float(share), name))
+        for log in (node.root / "log/pods").glob(f"default_{name}_*/main/*.log"):
+            lines = lines_of(log)
+            if not lines:
+                continue
+            uuids, share, begin = lines[0]
+            end = lines[1][0] if len(lines) > 1 else begin
+            for uuid in uuids.split(","):
+                uses.setdefault(uuid, []).append((int(begin), int(end), float(share), name))
     found = []
     for uuid, those in uses.items():
         for begin, _, _, name in those:
-            beside = [one for one in those if one[0] <= begin < one[1]]
+            beside = [one for one in those if one[0] <= begin <= one[1]]
             if sum(share for _, _, share, _ in beside) > 1:
                 found.append((uuid, name, beside))
     return found, sum(map(len, uses.values()))
