@@ -318,11 +318,16 @@ Loaded Store::Core::load(const TakeWaiting& take) {
     }
     loaded.jobs.push_back(std::move(range.first));
   }
+  const std::int64_t never_given_out = database.execAndGet("SELECT next_id FROM meta").getInt64();
   JobRows waiting(database, load_waiting_sql());
   JobId before;
   auto other = loaded.jobs.begin();
   while (waiting.step()) {
     JobRange range = waiting.read();
+    if (range.count > 1 && sql_id(range.last()) >= never_given_out) {  // it would take for ever
+      throw SQLite::Exception(fmt::format("jobs up to {} were never made", range.last().value),
+                              SQLITE_CORRUPT);
+    }
     while (other != loaded.jobs.end() && other->id < range.first.id) ++other;
     const bool has_other = other != loaded.jobs.end() && other->id <= range.last();
     if (has_other || range.first.id <= before) throw_twice(range.first.id);

@@ -490,6 +490,12 @@ TEST(StoreTest, ADamagedOneTakesNothingAndIsLeftAsItIs) {
        [](const std::string& path) {
          change(path, "UPDATE jobs SET id = 4000000000000000000, state = 9 WHERE id = 2000");
        }},
+      {"more jobs in one row than were ever made",
+       [](const std::string& path) {
+         change(path,
+                "UPDATE jobs SET id = 4000000000000000000, range_first = 2001, range_naming = -1 "
+                "WHERE id = 2001");
+       }},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.what);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -356,12 +357,19 @@ Result<void> check_form(const Invocation& invocation, const Listing& listing) {
   return {};
 }
 
-/// Of the jobs that were named those that wait; of the others what became of them is said.
+/// Of the jobs that were named those that wait; of the others it is said what they are.
 void keep_waiting(Context& context, std::vector<api::JobView>& jobs) {
+  std::map<Status, std::vector<std::uint64_t>> others;
   for (const api::JobView& job : jobs) {
-    if (is_pending(job.status)) continue;
-    context.note(
-        tr_format("job {} does not wait: it is {}", job.id.value, status_name(job.status)));
+    if (!is_pending(job.status)) others[job.status].push_back(job.id.value);
+  }
+  for (auto& [status, ids] : others) {
+    std::ranges::sort(ids);
+    context.note(tr_count(ids.size(),
+                          "job {} does not wait: it is {}",
+                          "jobs {} do not wait: they are {}",
+                          ranges_text(std::span<const std::uint64_t>(ids)),
+                          status_name(status)));
   }
   std::erase_if(jobs, [](const api::JobView& job) { return !is_pending(job.status); });
 }

@@ -79,11 +79,11 @@ TEST(PlacementText, SaysHowManyAreAheadOfOneThatWouldWait) {
   };
   EXPECT_EQ(last_line(), "12 jobs are already waiting: those ahead of it start first.\n");
   view.jobs_ahead = 3;
-  EXPECT_EQ(last_line(), "3 jobs that wait are ahead of it.\n");
+  EXPECT_EQ(last_line(), "3 waiting jobs are ahead of it.\n");
   view.jobs_ahead = 1;
-  EXPECT_EQ(last_line(), "1 job that waits is ahead of it.\n");
+  EXPECT_EQ(last_line(), "1 waiting job is ahead of it.\n");
   view.jobs_ahead = 0;
-  EXPECT_EQ(last_line(), "No job that waits is ahead of it.\n");
+  EXPECT_EQ(last_line(), "No waiting job is ahead of it.\n");
 }
 
 /// A job over two nodes has both: neither is in place of the other.

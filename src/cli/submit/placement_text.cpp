@@ -210,11 +210,11 @@ std::string starts_text(const api::PlacementView& view,
 /// How many go first, of one that waits for room where that is known.
 std::string queue_ahead_text(const api::PlacementView& view, const api::MachineView& machine) {
   if (machine.queued == 0) return "";
-  if (view.jobs_ahead == 0U) return tr("\nNo job that waits is ahead of it.\n");
+  if (view.jobs_ahead == 0U) return tr("\nNo waiting job is ahead of it.\n");
   if (view.jobs_ahead) {
     return tr_count(*view.jobs_ahead,
-                    "\n{} job that waits is ahead of it.\n",
-                    "\n{} jobs that wait are ahead of it.\n",
+                    "\n{} waiting job is ahead of it.\n",
+                    "\n{} waiting jobs are ahead of it.\n",
                     *view.jobs_ahead);
   }
   return tr_count(machine.queued,
