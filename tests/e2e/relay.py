@@ -34,10 +34,9 @@ class Relay:
     def hand_on(self, source, target, is_client):
         try:
             self.hand_on_all(source, target, is_client)
-        except (BrokenPipeError, ConnectionResetError):  # a command that has ended reads no more
-            source.close()
-        else:
             target.shutdown(socket.SHUT_WR)
+        except OSError:  # a command that has ended reads no more; of the two that hand on, the other may have closed it
+            source.close()
 
     def hand_on_all(self, source, target, is_client):
         while data := source.recv(1 << 20):

@@ -60,7 +60,7 @@ def test_who_names_a_job_is_told_why_it_is_not_listed(queue):
     queue.ok("gjob", "wait", "7-9")
     ran = queue.run("gqueue", "--start", "-j", "1-9", "-f", "JOBID", "--noheader")
     assert ran.out.split() == listed(queue)
-    assert [line.split("gqueue: ")[-1] for line in ran.err.splitlines()] == [
+    assert [line.split("note: ")[-1] for line in ran.err.splitlines()] == [
         "job 1 does not wait: it is Running", "jobs 7-9 do not wait: they are Finished"], ran
     ran = queue.run("gqueue", "--start", "-j", "3,99", "-o", "json")
     assert ran.code == 3 and "there is no job 99" in ran.err, ran
