@@ -125,6 +125,7 @@ class Sweep:
         never = sorted(set(self.tried) - set(+self.happened))
         assert not never, f"these never failed: {never}"
         missed = self.tried - self.happened
+        del missed["bind"]  # how many ports are tried hangs on which ones the other daemons of the machine have
         assert sum(missed.values()) * 20 <= len(self.places), f"faults that did not happen: {missed} of {self.tried}"
 
 
