@@ -56,17 +56,21 @@ void Index::learn_traffic() {
   constexpr std::size_t kLearnedFrom = 10'000;
   const std::vector<JobId> newest = jobs.last_ids(kLearnedFrom);
   std::multiset<std::chrono::milliseconds> ended_at;
+  JobTable::Reader departures(jobs);  // those that wait stay packed
   for (const JobId id : newest) {
-    const auto* end = std::get_if<Ended>(&find(id)->state);
+    const auto seen = departures.at(id);
+    const auto* end =
+        seen && seen->job != nullptr ? std::get_if<Ended>(&seen->job->state) : nullptr;
     if (end != nullptr && end->attempt) ended_at.insert(end->lived);
   }
   const auto depart = [&](auto until) {
     for (auto at = ended_at.begin(); at != until; at = ended_at.erase(at)) placer->departed(ledger);
   };
+  JobTable::Reader arrivals(jobs);
   for (const JobId id : newest) {
-    const Job& job = *find(id);
-    depart(ended_at.lower_bound(job.lived));
-    placer->arrived(ledger, demand_of(job.spec));
+    const auto job = arrivals.at(id);
+    depart(ended_at.lower_bound(job->lived));
+    placer->arrived(ledger, demand_of(*job->spec));
   }
   depart(ended_at.end());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@ struct Glance {
   const JobSpec* spec = nullptr;
   Status status = Status::Queued;
   WallTime submitted;
+  std::chrono::milliseconds lived{};
   const Job* job = nullptr;  ///< the whole of it; null for one that waits and never ran
 
   /// Whether given_name is its name.

@@ -39,6 +39,7 @@ Glance glance_at(const Job& job) {
           .spec = &job.spec,
           .status = status_of(job),
           .submitted = job.submitted,
+          .lived = job.lived,
           .job = &job};
 }
 
@@ -166,7 +167,8 @@ Glance JobTable::Reader::glance(JobId id, const PackedJobs::value_type& jobs) {
           .after_named = id.value - first.value,
           .spec = &packed.spec->second.spec,
           .status = packed.facts.held ? Status::Hold : Status::Queued,
-          .submitted = packed.facts.submitted};
+          .submitted = packed.facts.submitted,
+          .lived = packed.facts.lived};
 }
 
 void JobTable::pack() {
