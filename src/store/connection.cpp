@@ -158,12 +158,12 @@ Result<Connection> connect(const std::string& path) {
   if (!digest.empty() && digest != connection.sidecar->digest()) {
     return damaged(path, "it was changed after gflowd had closed it");
   }
+  if (!created) GF_CHECK(check_commits(database, path, *connection.sidecar));
   if (digest.empty() && !created) {
     // Everything is read: as long as all the rest of a start takes, so beside it.
     connection.content_check = begin_content_check(path);
     if (is_written_at_start(database)) GF_CHECK(connection.content_check.get());
   }
-  if (!created) GF_CHECK(check_commits(database, path, *connection.sidecar));
   configure(database);
   GF_CHECK(upgrade(database, path, migrations()));
   return connection;

@@ -60,7 +60,9 @@ Result<Sidecar::Line> Sidecar::read() const {
   if (!first_version && (words.size() != 7 || words[0] != "gflow-ids-2")) return Line{};
   const auto next_id = parse_number(words[1]);
   const auto reserved = parse_number(words[2]);
-  if (!next_id || !reserved || *next_id == 0) return Line{};
+  constexpr std::uint64_t kMaxId = std::uint64_t{1} << 62U;  // far from where SQLite's numbers end
+  if (!next_id || !reserved || *next_id == 0 || std::max(*next_id, *reserved) > kMaxId)
+    return Line{};
   Line line{.next_id = *next_id, .reserved = *reserved, .boot_id = std::string(words.back())};
   if (first_version) return line;
   const auto commits = parse_number(words[3]);

@@ -330,7 +330,8 @@ Loaded Store::Core::load(const TakeWaiting& take) {
     }
     while (other != loaded.jobs.end() && other->id < range.first.id) ++other;
     const bool has_other = other != loaded.jobs.end() && other->id <= range.last();
-    if (has_other || range.first.id <= before) throw_twice(range.first.id);
+    if (range.first.id <= before) throw_twice(before);
+    if (has_other) throw_twice(other->id);
     before = range.last();
     take(std::move(range));
   }
