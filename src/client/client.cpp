@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "api/query.h"
@@ -20,6 +22,9 @@ namespace {
 // A server that has no news says so after this, at the latest.
 constexpr std::chrono::seconds kNoNews{55};
 constexpr std::size_t kKeyBytes = 16;
+/// For how long, and how often, what was sent and not answered is asked again.
+constexpr std::chrono::seconds kAsksAgain{5};
+constexpr std::chrono::milliseconds kBetween{100};
 
 std::string jobs_target(const JobQuery& query) {
   const std::string parameters = api::write_query(query);
@@ -67,6 +72,34 @@ struct Client::Core {
       return std::unexpected(api::read_problem(response.status, response.body));
     }
     return std::move(response.body);
+  }
+  /// Asks again where nobody answers, which its key makes safe: for some seconds if it was sent, as
+  /// then it is not known whether it was done, and what serves may be on its way back.
+  [[nodiscard]] Result<std::string> call_with_key(const HttpRequest& request) const {
+    const auto end = std::chrono::steady_clock::now() + kAsksAgain;
+    bool was_sent = false;
+    for (bool is_first = true;; is_first = false) {
+      Silence silence;
+      silence.tell = tell;
+      auto pending = ask(request, silence);
+      was_sent = was_sent || pending;
+      auto response = pending ? pending->receive() : std::unexpected(pending.error());
+      if (response && response->status < 300) return std::move(response->body);
+      if (response) return std::unexpected(api::read_problem(response->status, response->body));
+      if (response.error().code != Code::Unreachable || (!was_sent && !is_first)) {
+        return std::unexpected(response.error());
+      }
+      if (std::chrono::steady_clock::now() >= end) return unknown(response.error());
+      if (is_first && was_sent && tell) tell(tr("gflowd did not answer; asking again"));
+      if (cluster) cluster->begin_anew();
+      if (!is_first) std::this_thread::sleep_for(kBetween);
+    }
+  }
+  [[nodiscard]] static std::unexpected<Error> unknown(const Error& error) {
+    return fail(error.code,
+                tr_format("{}. Whether the jobs were submitted is not known: see 'gqueue --me' "
+                          "before you submit them again",
+                          error.message));
   }
   [[nodiscard]] Result<std::vector<JobId>> change(const std::string& method,
                                                   const std::string& path,
@@ -117,13 +150,7 @@ Result<api::SubmitAnswer> Client::submit(const api::SubmitRequest& request) {
   const std::string& key = request.idempotency_key;
   const HttpRequest asked = {
       "POST", "/api/v1/jobs", api::write(request), key.empty() ? os::random_hex(kKeyBytes) : key};
-  auto answer = core_->call(asked);
-  // Whether the jobs are there is not known: the key makes asking again safe.
-  if (!answer && answer.error().code == Code::Unreachable) {
-    if (core_->cluster) core_->cluster->begin_anew();
-    answer = core_->call(asked);
-  }
-  return api::read_submit_answer(GF_TRY(std::move(answer)));
+  return api::read_submit_answer(GF_TRY(core_->call_with_key(asked)));
 }
 
 Result<void> Client::check(const api::SubmitRequest& request) {
