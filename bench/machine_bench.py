@@ -97,16 +97,17 @@ def processes(queue, count=300):
     return count / (time.monotonic() - begin)
 
 
-def held_job():
-    """The request that submits one."""
-    body = json.dumps({"items": [{"spec": {"name": "b", "work_dir": "/", "hold": True, "request": {"cpus": 0}},
-                                  "payload": {"argv": ["true"]}}]}).encode()
+def held_jobs(names, variables=()):
+    """The request that submits one of each name."""
+    items = [{"spec": {"name": name, "work_dir": "/", "hold": True, "request": {"cpus": 0}},
+              "payload": {"argv": ["true", name], "environment": [f"{variable}={name}" for variable in variables]}} for name in names]
+    body = json.dumps({"items": items}).encode()
     return b"POST /api/v1/jobs HTTP/1.1\r\nHost: gflow\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def connections(queue, seconds=1):
     """E4: submissions a second over 64 connections, by a client that does nothing else."""
-    path, request = queue.socket(), held_job()
+    path, request = queue.socket(), held_jobs(["b"])
     poll = select.epoll()
     open_ones = {}
     for _ in range(64):
@@ -134,6 +135,51 @@ def array(queue, count=10_000):
     if done.returncode != 0:
         raise RuntimeError(done.stderr.decode().strip())
     return (time.monotonic() - begin) * 1000
+
+
+def fill(queue, arrays=0, singles=0):
+    """Arrays of 10,000 tasks that are held, and jobs submitted one by one, each with a name, a command and 3 variables of its own."""
+    for _ in range(arrays):
+        array(queue)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(queue.socket())
+        for first in range(0, singles, 1000):
+            connection.sendall(held_jobs([f"job-{number}" for number in range(first, first + 1000)], ("A", "B", "C")))
+            receive(connection)
+
+
+def listed(queue, rounds=9):
+    """E5: milliseconds of four listings of 100,000 held jobs."""
+    fill(queue, arrays=10)
+    listings = (["-n", "20"], ["-n", "-20"], ["-r", "priority", "-n", "20"], [])
+    return [timed(lambda _, words=words: wait(run(["gqueue", *words], queue.environment)), rounds)[0] for words in listings]
+
+
+def packed(queue, count=100_000):
+    """E6: bytes of memory that each of so many waiting jobs takes, of arrays and single ones, after a restart."""
+    taken = []
+    for wish in ({"arrays": count // 10_000}, {"singles": count}):
+        output(["gflowd", "restart"], queue.environment)
+        queue.ask_status()
+        before = queue.memory()
+        fill(queue, **wish)
+        output(["gflowd", "restart"], queue.environment)
+        queue.ask_status()
+        taken.append((queue.memory() - before) * 1024 / count)
+    return taken
+
+
+def restarted(queue, rounds=5, **wish):
+    """E7: seconds from `kill -9` until `gflowd up` is back, and kB of memory at most."""
+    fill(queue, **wish)
+    times = []
+    for _ in range(rounds):
+        queue.kill9()
+        begin = time.monotonic()
+        queue.start()
+        times.append(time.monotonic() - begin)
+    peak = next(line for line in Path(f"/proc/{queue.pid}/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    return min(times), int(peak.split()[1])
 
 
 def killed(queue, ear, waiting=100, running=8):
@@ -329,6 +375,11 @@ ROWS = [
     ("E4 submissions, clients in turn, per s", ("held",), lambda queue, *_: (processes(queue),), True, (SYNCED, PROCESS)),
     ("E4 submissions, 64 connections, per s", ("processor",), lambda queue, *_: (connections(queue),), True, ()),
     ("E4 array of 10,000, ms", ("array",), lambda queue, *_: (array(queue),), False, (SYNCED, PROCESS)),
+    ("E5 100,000 held jobs, ms: first 20, last 20, first 20 by priority, all", ("processor",), lambda queue, *_: listed(queue), False, ()),
+    ("E6 bytes a waiting job: a task of an array, one submitted alone", ("processor",), lambda queue, *_: packed(queue), False, ()),
+    ("E7 start after kill -9, s, kB: 100,000 jobs in ten arrays", ("processor",), lambda queue, *_: restarted(queue, arrays=10), False, ()),
+    ("E7 the same: 1,000,000 in a hundred arrays", ("processor",), lambda queue, *_: restarted(queue, arrays=100), False, ()),
+    ("E7 the same: 100,000 submitted one by one", ("processor",), lambda queue, *_: restarted(queue, singles=100_000), False, ()),
     ("E9 others while 1,500 jobs can start: page p50, p99, longest, ms; submission; starts per s", ("processor",),
      lambda queue, *_: startable(queue, 1500), False, ()),
     ("E9 the same, 5,000", ("processor",), lambda queue, *_: startable(queue, 5000), False, ()),
@@ -394,7 +445,7 @@ def show(make, found, ours, least):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--install", action="store_true", help="install the peers first (bench/peers/install.sh)")
-    parser.add_argument("--row", action="append", help="only this one: E1, E2, E3, E4, E9, E10, E11, kill")
+    parser.add_argument("--row", action="append", help="only this one: E1 to E7, E9, E10, E11, kill")
     parser.add_argument("--jobs", type=int, default=int(os.environ.get("GFLOW_BENCH_JOBS", "2000")), help="of E3 (2000)")
     parser.add_argument("--only", action="append", help="only this queue, by its name")
     options = parser.parse_args()

@@ -20,6 +20,9 @@ class Gflow:
 
     def start(self):
         output(["gflowd", "up", "--devices", "sim:8xH100"], self.environment)
+        self.ask_status()
+
+    def ask_status(self):
         self.status = json.loads(output(["gflowd", "status", "--json"], self.environment))
         self.pid = self.status["pid"]
 
