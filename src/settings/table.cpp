@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
+#include "base/translate.h"
 #include "placement/policy.h"
 #include "settings/field.h"
 #include "settings/sections.h"
@@ -120,15 +121,16 @@ void add_daemon(std::vector<Setting>& table) {
   table.push_back(absolute(of(S{.section = kSection,
                                 .name = "socket",
                                 .applies = kRestart,
-                                .help = "path of the socket; \"\" is the usual one"},
+                                .help = tr_later("path of the socket; \"\" is the usual one")},
                               [](auto& s) -> auto& { return s.socket; }),
                            [](std::string_view socket) { return socket; }));
-  table.push_back(of(S{.section = kSection,
-                       .name = "log_level",
-                       .type = Type::Choice,
-                       .choices = {"debug", "info", "warning", "error"},
-                       .help = "least severe messages logged: debug, info, warning or error"},
-                     [](auto& s) -> auto& { return s.log_level; }));
+  table.push_back(
+      of(S{.section = kSection,
+           .name = "log_level",
+           .type = Type::Choice,
+           .choices = {"debug", "info", "warning", "error"},
+           .help = tr_later("least severe messages logged: debug, info, warning or error")},
+         [](auto& s) -> auto& { return s.log_level; }));
 }
 
 void add_scheduler(std::vector<Setting>& table) {
@@ -139,41 +141,45 @@ void add_scheduler(std::vector<Setting>& table) {
     table.push_back(of(std::move(setting), field));
   };
   add(S{.name = "backfill_patience",
-        .help = "how long jobs may pass a blocked one when nothing can be proven"},
+        .help = tr_later("how long jobs may pass a blocked one when nothing can be proven")},
       [](auto& s) -> auto& { return s.policy.backfill_patience; });
-  table.push_back({.section = kSection,
-                   .name = "order",
-                   .type = Type::Choice,
-                   .part = kPolicy,
-                   .choices = {"learned", "submission"},
-                   .help = "who goes first among jobs of one priority: learned or submission "
-                           "(queue.md)",
-                   .write = write_order,
-                   .read = read_order});
-  add(S{.name = "keep_after", .help = "learned: how long a blocked job lets others pass"},
+  table.push_back(
+      {.section = kSection,
+       .name = "order",
+       .type = Type::Choice,
+       .part = kPolicy,
+       .choices = {"learned", "submission"},
+       .help = tr_later("who goes first among jobs of one priority: learned or submission "
+                        "(queue.md)"),
+       .write = write_order,
+       .read = read_order});
+  add(S{.name = "keep_after", .help = tr_later("learned: how long a blocked job lets others pass")},
       [](auto& s) -> auto& { return s.policy.keep_after; });
   add(S{.name = "guard",
-        .help = "learned: a job that has waited this long goes before all that have not"},
+        .help = tr_later("learned: a job that has waited this long goes before all that have not")},
       [](auto& s) -> auto& { return s.policy.order.guard; });
-  add(S{.name = "preempt", .help = "jobs that allow it may be preempted by one ahead of them"},
+  add(S{.name = "preempt",
+        .help = tr_later("jobs that allow it may be preempted by one ahead of them")},
       [](auto& s) -> auto& { return s.policy.preempt; });
-  add(S{.name = "keep_ended", .help = "ended jobs and their logs are forgotten after this time"},
+  add(S{.name = "keep_ended",
+        .help = tr_later("ended jobs and their logs are forgotten after this time")},
       [](auto& s) -> auto& { return s.policy.keep_ended; });
   add(S{.name = "max_ended",
         .min = 1,
         .max = 100 * kMillion,
-        .help = "maximum number of ended jobs kept; beyond it, the oldest of the user with most "
-                "are forgotten"},
+        .help = tr_later(
+            "maximum number of ended jobs kept; beyond it, the oldest of the user with most "
+            "are forgotten")},
       [](auto& s) -> auto& { return s.policy.max_ended; });
   add(S{.name = "max_queued",
         .min = 1,
         .max = 100 * kMillion,
-        .help = "maximum number of waiting jobs"},
+        .help = tr_later("maximum number of waiting jobs")},
       [](auto& s) -> auto& { return s.policy.max_queued; });
   add(S{.name = "max_submit",
         .min = 1,
         .max = 100 * kMillion,
-        .help = "maximum number of jobs in one submission"},
+        .help = tr_later("maximum number of jobs in one submission")},
       [](auto& s) -> auto& { return s.policy.max_submit; });
 }
 
@@ -197,41 +203,44 @@ void add_people(std::vector<Setting>& table) {
                    .name = "administrators",
                    .type = Type::List,
                    .naming = Naming::Staff,
-                   .help = "users besides root and gflowd's own: \"alice, @unixgroup\"",
+                   .help = tr_later("users besides root and gflowd's own: \"alice, @unixgroup\""),
                    .write = [](const Settings& s) { return write_list(s.roles.administrators); },
                    .read = [](Settings& s, const std::string& text) -> Result<void> {
                      s.roles.administrators = read_list(text);
                      return {};
                    }});
-  table.push_back({.section = "access",
-                   .name = "operators",
-                   .type = Type::List,
-                   .naming = Naming::Staff,
-                   .help = "may change any job, give any priority and drain: \"bob, @unixgroup\"",
-                   .write = [](const Settings& s) { return write_list(s.roles.operators); },
-                   .read = [](Settings& s, const std::string& text) -> Result<void> {
-                     s.roles.operators = read_list(text);
-                     return {};
-                   }});
-  table.push_back({.section = "access",
-                   .name = "others_jobs",
-                   .type = Type::Choice,
-                   .choices = {"all", "usage", "none"},
-                   .help = "what users see of others' jobs: all but what is run, usage without "
-                           "names, or none (privacy.md)",
-                   .write = write_others_jobs,
-                   .read = read_others_jobs});
-  table.push_back(of(S{.section = "priority",
-                       .name = "max",
-                       .max = kMaxPriority,
-                       .help = "highest priority a user may give a job; operators are exempt"},
-                     [](auto& s) -> auto& { return s.policy.priority.max; }));
+  table.push_back(
+      {.section = "access",
+       .name = "operators",
+       .type = Type::List,
+       .naming = Naming::Staff,
+       .help = tr_later("may change any job, give any priority and drain: \"bob, @unixgroup\""),
+       .write = [](const Settings& s) { return write_list(s.roles.operators); },
+       .read = [](Settings& s, const std::string& text) -> Result<void> {
+         s.roles.operators = read_list(text);
+         return {};
+       }});
+  table.push_back(
+      {.section = "access",
+       .name = "others_jobs",
+       .type = Type::Choice,
+       .choices = {"all", "usage", "none"},
+       .help = tr_later("what users see of others' jobs: all but what is run, usage without "
+                        "names, or none (privacy.md)"),
+       .write = write_others_jobs,
+       .read = read_others_jobs});
+  table.push_back(
+      of(S{.section = "priority",
+           .name = "max",
+           .max = kMaxPriority,
+           .help = tr_later("highest priority a user may give a job; operators are exempt")},
+         [](auto& s) -> auto& { return s.policy.priority.max; }));
   table.push_back(
       {.section = "priority",
        .name = "users",
        .type = Type::Map,
        .naming = Naming::Users,
-       .help = "highest priority of single users: \"alice=100, bob=5\"",
+       .help = tr_later("highest priority of single users: \"alice=100, bob=5\""),
        .write = [](const Settings& s) { return write_numbers(s.policy.priority.users); },
        .read =
            [](Settings& s, const std::string& text) {
@@ -242,7 +251,8 @@ void add_people(std::vector<Setting>& table) {
        .name = "projects",
        .type = Type::Map,
        .naming = Naming::Nobody,
-       .help = "highest priority of jobs of a project, for members of the unix group of its name",
+       .help = tr_later(
+           "highest priority of jobs of a project, for members of the unix group of its name"),
        .write = [](const Settings& s) { return write_numbers(s.policy.priority.projects); },
        .read =
            [](Settings& s, const std::string& text) {
@@ -260,15 +270,17 @@ void add_placement(std::vector<Setting>& table) {
   add(S{.name = "policy",
         .type = Type::Choice,
         .choices = placement_names(),
-        .help = "which node and which GPUs a job gets; \"\" is gflow's own, see 'gflow lab'"},
+        .help =
+            tr_later("which node and which GPUs a job gets; \"\" is gflow's own, see 'gflow lab'")},
       [](auto& s) -> auto& { return s.policy.placement; });
-  add(S{.name = "gpu_weight", .help = "weight of GPU utilisation in spread, pack and balanced"},
+  add(S{.name = "gpu_weight",
+        .help = tr_later("weight of GPU utilisation in spread, pack and balanced")},
       [](auto& s) -> auto& { return s.policy.placement_options.gpu_weight; });
-  add(S{.name = "memory_weight", .help = "weight of memory utilisation"},
+  add(S{.name = "memory_weight", .help = tr_later("weight of memory utilisation")},
       [](auto& s) -> auto& { return s.policy.placement_options.memory_weight; });
-  add(S{.name = "cpu_weight", .help = "weight of CPU utilisation"},
+  add(S{.name = "cpu_weight", .help = tr_later("weight of CPU utilisation")},
       [](auto& s) -> auto& { return s.policy.placement_options.cpu_weight; });
-  add(S{.name = "fragmentation_weight", .help = "weight of fragmentation"},
+  add(S{.name = "fragmentation_weight", .help = tr_later("weight of fragmentation")},
       [](auto& s) -> auto& { return s.policy.placement_options.fragmentation_weight; });
 }
 
@@ -283,24 +295,26 @@ void add_sharing(std::vector<Setting>& table) {
   add(S{.name = "max_jobs",
         .min = 1,
         .max = kMaxJobs,
-        .help = "maximum number of jobs with a share on one GPU"},
+        .help = tr_later("maximum number of jobs with a share on one GPU")},
       [](auto& s) -> auto& { return s.policy.sharing.max_jobs; });
   add(S{.name = "max_time_sliced",
         .min = 1,
         .max = kMaxJobs,
-        .help = "maximum number of time-sliced jobs on one GPU"},
+        .help = tr_later("maximum number of time-sliced jobs on one GPU")},
       [](auto& s) -> auto& { return s.policy.sharing.max_time_sliced; });
-  add(S{.name = "mix_modes", .help = "allow shares and time slices on the same GPU"},
+  add(S{.name = "mix_modes", .help = tr_later("allow shares and time slices on the same GPU")},
       [](auto& s) -> auto& { return s.policy.sharing.mix_modes; });
-  add(S{.name = "with_others", .help = "allocate GPUs that processes outside gflow use"},
+  add(S{.name = "with_others", .help = tr_later("allocate GPUs that processes outside gflow use")},
       [](auto& s) -> auto& { return s.policy.share_with_others; });
-  add(S{.name = "allow_see_all", .help = "allow jobs to see every GPU and reserve none (-1)"},
+  add(S{.name = "allow_see_all",
+        .help = tr_later("allow jobs to see every GPU and reserve none (-1)")},
       [](auto& s) -> auto& { return s.policy.allow_see_all; });
   add(S{.name = "stop_overuse",
-        .help = "stop jobs that use a GPU they do not hold, or its memory far beyond their part"},
+        .help = tr_later(
+            "stop jobs that use a GPU they do not hold, or its memory far beyond their part")},
       [](auto& s) -> auto& { return s.policy.stop_overuse; });
   add(S{.name = "overuse_margin",
-        .help = "memory of a GPU beyond its part that stop_overuse leaves a job"},
+        .help = tr_later("memory of a GPU beyond its part that stop_overuse leaves a job")},
       [](auto& s) -> auto& { return s.policy.overuse_margin; });
 }
 
@@ -313,94 +327,102 @@ void add_limits(std::vector<Setting>& table) {
     setting.max = 100 * kMillion;
     table.push_back(of(std::move(setting), field));
   };
-  add(S{.name = "max_queued_per_user", .help = "maximum number of waiting jobs of one user"},
+  add(S{.name = "max_queued_per_user",
+        .help = tr_later("maximum number of waiting jobs of one user")},
       [](auto& s) -> auto& { return s.policy.max_queued_per_user; });
   add(S{.name = "max_unreserved_per_user",
-        .help = "maximum number of running jobs of one user that reserve no GPUs and no CPUs"},
+        .help = tr_later(
+            "maximum number of running jobs of one user that reserve no GPUs and no CPUs")},
       [](auto& s) -> auto& { return s.policy.max_unreserved_per_user; });
-  table.push_back(of(S{.section = kSection,
-                       .name = "max_gpus_per_user",
-                       .part = kPolicy,
-                       .max = kMaxGpus,
-                       .help = "maximum number of GPUs the jobs of one user hold at once; 0: any"},
-                     [](auto& s) -> auto& { return s.policy.gpu_quota.per_user; }));
+  table.push_back(
+      of(S{.section = kSection,
+           .name = "max_gpus_per_user",
+           .part = kPolicy,
+           .max = kMaxGpus,
+           .help = tr_later("maximum number of GPUs the jobs of one user hold at once; 0: any")},
+         [](auto& s) -> auto& { return s.policy.gpu_quota.per_user; }));
   table.push_back(
       {.section = kSection,
        .name = "max_gpus_of",
        .type = Type::Map,
        .part = kPolicy,
        .naming = Naming::Users,
-       .help = "the same of single users: \"alice=8, bob=0\"",
+       .help = tr_later("the same of single users: \"alice=8, bob=0\""),
        .write = [](const Settings& s) { return write_numbers(s.policy.gpu_quota.users); },
        .read =
            [](Settings& s, const std::string& text) {
              return read_numbers(s.policy.gpu_quota.users, text, kMaxGpus);
            }});
   add(S{.name = "max_stored_per_user",
-        .help = "maximum size of scripts, environments and other texts of one user's jobs"},
+        .help =
+            tr_later("maximum size of scripts, environments and other texts of one user's jobs")},
       [](auto& s) -> auto& { return s.policy.max_stored_per_user; });
   add(S{.name = "max_keys_per_user",
-        .help = "maximum number of submissions of one user in 24 hours that have an "
-                "Idempotency-Key, as those of gbatch do"},
+        .help = tr_later("maximum number of submissions of one user in 24 hours that have an "
+                         "Idempotency-Key, as those of gbatch do")},
       [](auto& s) -> auto& { return s.policy.max_keys_per_user; });
-  add(S{.name = "max_dependencies_per_job", .help = "maximum number of jobs one job may depend on"},
+  add(S{.name = "max_dependencies_per_job",
+        .help = tr_later("maximum number of jobs one job may depend on")},
       [](auto& s) -> auto& { return s.policy.max_dependencies_per_job; });
   add(S{.name = "max_dependencies_per_user",
-        .help = "maximum number of dependencies of all waiting jobs of one user"},
+        .help = tr_later("maximum number of dependencies of all waiting jobs of one user")},
       [](auto& s) -> auto& { return s.policy.max_dependencies_per_user; });
-  add(S{.name = "max_dependencies", .help = "maximum number of dependencies of all waiting jobs"},
+  add(S{.name = "max_dependencies",
+        .help = tr_later("maximum number of dependencies of all waiting jobs")},
       [](auto& s) -> auto& { return s.policy.max_dependencies; });
   add(S{.name = "allocation_ttl",
-        .help = "how long an allocation lasts that names no time and no process"},
+        .help = tr_later("how long an allocation lasts that names no time and no process")},
       [](auto& s) -> auto& { return s.policy.allocation_ttl; });
 }
 
 void add_rest(std::vector<Setting>& table) {
-  table.push_back({.section = "node",
-                   .name = "name",
-                   .applies = kRestart,
-                   .help = "name of this machine; \"\" is that of the machine file, or the host "
-                           "name up to the first dot",
-                   .write = [](const Settings& settings) { return settings.node_name; },
-                   .read = read_node_name});
-  table.push_back({.section = "node",
-                   .name = "labels",
-                   .type = Type::Map,
-                   .naming = Naming::Nobody,
-                   .help = "labels of this machine, which jobs can select: \"zone=a,disk=nvme\"",
-                   .write = write_labels,
-                   .read = read_labels});
+  table.push_back(
+      {.section = "node",
+       .name = "name",
+       .applies = kRestart,
+       .help = tr_later("name of this machine; \"\" is that of the machine file, or the host "
+                        "name up to the first dot"),
+       .write = [](const Settings& settings) { return settings.node_name; },
+       .read = read_node_name});
+  table.push_back(
+      {.section = "node",
+       .name = "labels",
+       .type = Type::Map,
+       .naming = Naming::Nobody,
+       .help = tr_later("labels of this machine, which jobs can select: \"zone=a,disk=nvme\""),
+       .write = write_labels,
+       .read = read_labels});
   table.push_back(of(S{.section = "runner",
                        .name = "cgroups",
                        .applies = kRestart,
-                       .help = "use control groups where possible; false: never"},
+                       .help = tr_later("use control groups where possible; false: never")},
                      [](auto& s) -> auto& { return s.cgroups; }));
   table.push_back(of(S{.section = "runner",
                        .name = "launch_backoff",
                        .part = kPolicy,
                        .min = 1,
-                       .help = "delay after a failed launch; doubles each time"},
+                       .help = tr_later("delay after a failed launch; doubles each time")},
                      [](auto& s) -> auto& { return s.policy.launch_backoff; }));
   table.push_back(of(S{.section = "runner",
                        .name = "max_launch_failures",
                        .part = kPolicy,
                        .min = 1,
-                       .help = "failed launches after which a job is put on hold"},
+                       .help = tr_later("failed launches after which a job is put on hold")},
                      [](auto& s) -> auto& { return s.policy.max_launch_failures; }));
   table.push_back(of(S{.section = "store",
                        .name = "ballast",
                        .applies = kRestart,
-                       .help = "disk space kept in reserve for a full disk"},
+                       .help = tr_later("disk space kept in reserve for a full disk")},
                      [](auto& s) -> auto& { return s.ballast; }));
   table.push_back(of(S{.section = "store",
                        .name = "backup_interval",
                        .min = 1,
-                       .help = "time between backups of the database, if it changed"},
+                       .help = tr_later("time between backups of the database, if it changed")},
                      [](auto& s) -> auto& { return s.backup_interval; }));
   table.push_back(of(S{.section = "store",
                        .name = "max_backups",
                        .max = 1000,
-                       .help = "number of backups kept; 0: none are made"},
+                       .help = tr_later("number of backups kept; 0: none are made")},
                      [](auto& s) -> auto& { return s.max_backups; }));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sections of the table that are about who asks from outside, and who measures.
 #include "base/listen_address.h"
+#include "base/translate.h"
 #include "settings/field.h"
 #include "settings/sections.h"
 
@@ -58,41 +59,43 @@ Result<void> read_endpoint(Settings& settings, const std::string& text) {
 }  // namespace
 
 void add_api(std::vector<Setting>& table) {
-  table.push_back({.section = "api",
-                   .name = "listen",
-                   .type = Type::Address,
-                   .applies = kRestart,
-                   .help = "address of the REST API: localhost, 127.0.0.1 or [::1] and a port; "
-                           "port 0 is any that is free, \"\" is none",
-                   .write = [](const Settings& s) { return s.api_listen; },
-                   .read = read_listen});
-  table.push_back(of(S{.section = "api",
-                       .name = "max_connections",
-                       .applies = kRestart,
-                       .min = 16,
-                       .max = kMillion,
-                       .help = "maximum number of open connections; fewer where gflowd may not "
-                               "have so many files open"},
-                     [](auto& s) -> auto& { return s.max_connections; }));
+  table.push_back(
+      {.section = "api",
+       .name = "listen",
+       .type = Type::Address,
+       .applies = kRestart,
+       .help = tr_later("address of the REST API: localhost, 127.0.0.1 or [::1] and a port; "
+                        "port 0 is any that is free, \"\" is none"),
+       .write = [](const Settings& s) { return s.api_listen; },
+       .read = read_listen});
+  table.push_back(
+      of(S{.section = "api",
+           .name = "max_connections",
+           .applies = kRestart,
+           .min = 16,
+           .max = kMillion,
+           .help = tr_later("maximum number of open connections; fewer where gflowd may not "
+                            "have so many files open")},
+         [](auto& s) -> auto& { return s.max_connections; }));
   table.push_back(of(S{.section = "api",
                        .name = "max_connections_per_user",
                        .applies = kRestart,
                        .min = 1,
                        .max = kMillion,
-                       .help = "maximum number of open connections of one user"},
+                       .help = tr_later("maximum number of open connections of one user")},
                      [](auto& s) -> auto& { return s.max_connections_per_user; }));
 }
 
 void add_api_for_others(std::vector<Setting>& table) {
-  table.push_back({.section = "api",
-                   .name = "tls_listen",
-                   .type = Type::Address,
-                   .applies = kRestart,
-                   .help =
-                       "address at which other machines reach the REST API, with TLS and a token "
-                       "or certificate: \"0.0.0.0:8443\", \"10.0.0.5:8000\"; \"\" is none",
-                   .write = [](const Settings& s) { return s.tls_listen; },
-                   .read = read_tls_listen});
+  table.push_back(
+      {.section = "api",
+       .name = "tls_listen",
+       .type = Type::Address,
+       .applies = kRestart,
+       .help = tr_later("address at which other machines reach the REST API, with TLS and a token "
+                        "or certificate: \"0.0.0.0:8443\", \"10.0.0.5:8000\"; \"\" is none"),
+       .write = [](const Settings& s) { return s.tls_listen; },
+       .read = read_tls_listen});
   const auto add_path = [&table](std::string_view name, std::string_view help, auto field) {
     table.push_back(
         absolute(of(S{.section = "api", .name = name, .applies = kRestart, .help = help}, field),
@@ -112,21 +115,23 @@ void add_api_for_others(std::vector<Setting>& table) {
        .type = Type::List,
        .naming = Naming::Nobody,
        .applies = kRestart,
-       .help = "names other machines call this one by, besides its host name: \"lab1.example.org\"",
+       .help = tr_later(
+           "names other machines call this one by, besides its host name: \"lab1.example.org\""),
        .write = [](const Settings& s) { return write_list(s.host_names); },
        .read = [](Settings& s, const std::string& text) -> Result<void> {
          s.host_names = read_list(to_lower(text));
          return {};
        }});
-  table.push_back({.section = "api",
-                   .name = "allowed_origins",
-                   .type = Type::List,
-                   .naming = Naming::Nobody,
-                   .applies = kRestart,
-                   .help = "web pages that may ask, with a token: \"https://board.lab:3000\"; none "
-                           "by default",
-                   .write = [](const Settings& s) { return write_list(s.allowed_origins); },
-                   .read = read_origins});
+  table.push_back(
+      {.section = "api",
+       .name = "allowed_origins",
+       .type = Type::List,
+       .naming = Naming::Nobody,
+       .applies = kRestart,
+       .help = tr_later("web pages that may ask, with a token: \"https://board.lab:3000\"; none "
+                        "by default"),
+       .write = [](const Settings& s) { return write_list(s.allowed_origins); },
+       .read = read_origins});
 }
 
 void add_telemetry(std::vector<Setting>& table) {
@@ -134,22 +139,25 @@ void add_telemetry(std::vector<Setting>& table) {
     setting.section = "metrics";
     table.push_back(of(std::move(setting), field));
   };
-  add(S{.name = "dcgm", .help = "serve GPUs under the names of DCGM (DCGM_FI_DEV_...), too"},
+  add(S{.name = "dcgm",
+        .help = tr_later("serve GPUs under the names of DCGM (DCGM_FI_DEV_...), too")},
       [](auto& s) -> auto& { return s.metrics.dcgm; });
-  add(S{.name = "jobs", .help = "serve a series for each running job, with its user and project"},
+  add(S{.name = "jobs",
+        .help = tr_later("serve a series for each running job, with its user and project")},
       [](auto& s) -> auto& { return s.metrics.jobs; });
-  add(S{.name = "users", .help = "serve a series for each user who has jobs running"},
+  add(S{.name = "users", .help = tr_later("serve a series for each user who has jobs running")},
       [](auto& s) -> auto& { return s.metrics.users; });
   add(S{.name = "hpc_job_mapping_dir",
-        .help = "directory of dcgm-exporter's --hpc-job-mapping-dir; \"\" is none"},
+        .help = tr_later("directory of dcgm-exporter's --hpc-job-mapping-dir; \"\" is none")},
       [](auto& s) -> auto& { return s.metrics.hpc_job_mapping_dir; });
   table.back() = absolute(std::move(table.back()), [](std::string_view path) { return path; });
-  table.push_back({.section = "telemetry",
-                   .name = "otlp_endpoint",
-                   .help = "OpenTelemetry collector that gets a trace of each job, such as "
-                           "http://127.0.0.1:4318; \"\" is none",
-                   .write = [](const Settings& s) { return s.otlp_endpoint; },
-                   .read = read_endpoint});
+  table.push_back(
+      {.section = "telemetry",
+       .name = "otlp_endpoint",
+       .help = tr_later("OpenTelemetry collector that gets a trace of each job, such as "
+                        "http://127.0.0.1:4318; \"\" is none"),
+       .write = [](const Settings& s) { return s.otlp_endpoint; },
+       .read = read_endpoint});
 }
 
 }  // namespace gflow::settings
