@@ -260,6 +260,7 @@ saves = checkpoint.Checkpoint("saved", model=model)
 if saves.resumed_from is None: saves.save()
 line = f"{rank} {random.random()} {numpy.random.random()} {torch.rand(1).item()}\\n"
 os.write(1, line.encode())
+torch.distributed.barrier()  # others may be connecting still
 torch.distributed.destroy_process_group()
 """
 
