@@ -22,6 +22,7 @@ struct Details {
   void operator()(const blocker::Gpus& gpus) const {
     view.need = gpus.need;
     view.available = gpus.available;
+    view.gpu_kind = gpus.kind;
     view.holders = gpus.holders;
     view.unusable = gpus.unusable;
   }

@@ -38,6 +38,7 @@ void fields(Io& io, T& view) {
   io.field("text", view.text);
   io.field("need", view.need);
   io.field("available", view.available);
+  io.field("gpu_kind", view.gpu_kind);
   io.field("holders", view.holders);
   io.field("unusable", view.unusable);
   io.field("jobs", view.jobs);

@@ -77,7 +77,7 @@ struct PlacementView {
   /// fit.
   std::vector<BlockerView> blockers;
   bool cancelled = false;  ///< at once, as its dependencies can never be met
-  /// Of one of them that only waits for room, by what is known now.
+  /// Of one of them that waits for nothing but room or those ahead of it, by what is known now.
   std::optional<ExpectedStart> expected_start;
   /// Jobs that wait and go before it: that stand in the queue before it, or come to it and should
   /// start before. Empty: not known.

@@ -26,6 +26,7 @@ struct BlockerView {
   std::string text;
   std::optional<std::int64_t> need;  ///< GPUs, nodes, CPUs, bytes, or parts of a GPU's 10,000
   std::optional<std::int64_t> available;
+  std::string gpu_kind;  ///< of the GPUs needed: vendor and models, "V100" or "A100|H100"; "": any
   std::vector<blocker::Holder> holders;
   std::vector<blocker::Unusable> unusable;
   std::vector<JobId> jobs;             ///< depended on, or the one ahead

@@ -156,17 +156,20 @@ std::string environment_and_files() {
        tr_later("Configuration file (/etc/gflow/gflow.toml for a shared daemon).")},
       {"~/.local/share/gflow/logs/<job_id>.log",
        tr_later("Output of a job, stdout and stderr together.")},
+      {"~/.local/share/gflow/logs/gpu_resource_manager.log",
+       tr_later("Log of the daemon (/var/lib/gflow/logs for a shared one).")},
   };
   out += section(tr("FILES"));
   for (const auto& [name, text] : kFiles) out += term(italic(name), tr(text));
   return out;
 }
 
-std::string see_also(std::span<const std::string> commands) {
+std::string see_also(std::span<const std::string> commands, std::string_view file = "") {
   std::string out;
   for (const std::string& command : commands) {
     out += fmt::format("{}\\fB{}\\fR(1)", out.empty() ? "" : ", ", roff(command));
   }
+  if (!file.empty()) out += fmt::format(", \\fB{}\\fR(5)", roff(file));
   return section(tr("SEE ALSO")) + out + "\n";
 }
 
@@ -188,7 +191,7 @@ std::string closing_sections(const Command& command, std::string_view page) {
                                      "gstats",
                                      "gtop"};
   std::erase(others, page);
-  return out + see_also(others);
+  return out + see_also(others, asks_gflowd(command) ? "gflow.toml" : "");
 }
 
 /// `heading` is roff already.

@@ -553,13 +553,16 @@ Result<Preview> State::preview(const JobSpec& spec, Now now, const JobSight& sig
   const PassingDemand passing(index, spec.request);
   const bool stands_in_queue = preview.blockers.empty();
   explain_resources(index, spec.request, now, preview.blockers);
-  if (!stands_in_queue || preview.blockers.empty()) return preview;
+  const bool has_room = preview.blockers.empty();
+  const bool is_first = !index.find_awaited().head && !index.find_awaited().first;
+  if (!stands_in_queue || (has_room && is_first)) return preview;
   Job job;
   job.id = next_id();
   job.submitted = now.wall;
   job.lived = index.lived_at(now.mono);
   job.spec = spec;
-  if (auto ahead = explain_order(index, job, now)) preview.blockers.push_back(*ahead);
+  const auto first = has_room ? std::nullopt : explain_order(index, job, now);
+  if (first) preview.blockers.push_back(*first);
   const QueueTurn turn = queue_turn_of(index, job, now);
   preview.start = turn.start;
   preview.ahead = turn.ahead;

@@ -392,6 +392,8 @@ QueueTurn queue_turn_of(Index& index, const Job& job, Now now) {
   if (!asked->needs_more) {
     Forecast forecast(index, queue);
     forecast.run();
+    // Who waits, and could start in this moment, has been told not to: but this one is new.
+    if (asked->start && *asked->start <= now.mono) return {now.wall, count(stands_ahead)};
     const auto start = forecast.start_of(*asked);
     if (start && start->known != StartKnown::NotBefore) {
       // Those that their group lets start one after the other stand in no queue, and go before it.

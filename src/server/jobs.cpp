@@ -70,7 +70,8 @@ api::SubmitAnswer answer_of(const Principal& caller,
       item.name = job->spec.name;
       item.status = status_of(*job);
       if (answer.items.size() < kMaxReasons) {
-        item.reason = reason_text(blockers_for(caller, service, *job));
+        item.reason = is_ended(*job) ? view_for(caller, service, *job).reason
+                                     : reason_text(blockers_for(caller, service, *job));
         item.advice = advice_for(service.state(), job->spec);
       }
     }

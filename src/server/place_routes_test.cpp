@@ -69,6 +69,26 @@ TEST(Place, StandsBehindThoseThatItWouldWaitFor) {
   EXPECT_EQ(place(R"("priority":0)")->jobs_ahead, std::nullopt) << "another one comes, some time";
 }
 
+/// Where there is room, but not for who is ahead: only one that is gone by then may have it.
+TEST(Place, TellsWhoMayPassThoseAheadOfIt) {
+  FakeDesk desk;
+  const auto place = [&](const std::string& more) {
+    const std::string asked = R"({"request":{"gpus":1},)" + more + "}";
+    return api::read_placement(desk.ask(kBob, "POST", "/api/v1/place", asked).body);
+  };
+  (void)desk.submit(kAlice, R"("request":{"gpus":1},"time_limit_seconds":7200)");
+  EXPECT_EQ(place(R"("time_limit_seconds":60)")->expected_start, std::nullopt) << "nobody waits";
+  (void)desk.submit(kAlice, R"("request":{"gpus":2},"time_limit_seconds":7200)");
+  const auto passes = place(R"("priority":1,"time_limit_seconds":3600)");
+  ASSERT_TRUE(passes && passes->fits && passes->expected_start) << api::write(*passes);
+  EXPECT_LE(passes->expected_start->at, desk.service.now().wall);
+  const auto waits = place(R"("priority":1,"time_limit_seconds":86400)");
+  ASSERT_TRUE(waits && waits->fits && waits->expected_start) << api::write(*waits);
+  EXPECT_GT(waits->expected_start->at, desk.service.now().wall);
+  EXPECT_EQ(waits->jobs_ahead, 1U);
+  EXPECT_TRUE(waits->blockers.empty());
+}
+
 /// Of a group those that run count, and those that stand in the queue before them.
 TEST(Place, KnowsHowManyOfAGroupMayRun) {
   FakeDesk desk;

@@ -42,6 +42,20 @@ def test_a_script_has_the_indices_or_nothing(four):
     assert ran.code == 0 and ran.err == "", ran
 
 
+def test_what_is_lacking_is_named_with_its_model():
+    machine = Machine(devices="sim:2xRTX3090+1xA100")
+    try:
+        machine.up()
+        machine.running(machine.submit("--gpus", "1(A100)", "sleep", "1000"))
+        ran = machine.run("ginfo", "--free", "1(A100)")
+        assert ran.code == 6 and "Need 1 A100 GPU, none available" in ran.err, ran
+        waits = machine.submit("--gpus", "1(A100)", "true")
+        for told in (machine.ok("gjob", "why", waits), machine.ok("gbatch", "--dry-run", "--gpus", "1(A100)", "true")):
+            assert "Need 1 A100 GPU, none available" in told, told
+    finally:
+        machine.close()
+
+
 def test_what_can_never_be_had_is_told_apart(four):
     for words in (["5"], ["1(A100)"], ["1", "--gpu-model", "V100"], ["1", "--gpu-memory", "500G"]):
         ran = four.run("ginfo", "--free", *words)

@@ -168,6 +168,8 @@ def test_dry_run_names_what_keeps_it_waiting_whatever_is_free(machine):
         # Where there is room is nothing to one that will not start.
         assert words in out and ("There is room now:" in out) != never and "would start now" not in out, (options, out)
     assert dry("--depends-on", failed).endswith(table["--depends-on", failed] + "\n")
+    over = machine.run("gbatch", "--parsable", "--depends-on", failed, "true")
+    assert over.code == 0 and f"job {over.out.strip()} was cancelled at once: a job it depends on did not finish: job {failed} (Failed)" in over.err, over
     assert "There is room now for 2 of 3" in dry("--hold", "--array", "1-3")
     # Programs get the same, as data that the daemon decided.
     answer = dry("--json", "--hold", "--begin", "now+30d", "--depends-on-any", f"{runs},{failed}")

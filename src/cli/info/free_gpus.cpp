@@ -10,9 +10,9 @@
 #include "api/json.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/job/job_text.h"
 #include "cli/submit/gpu_options.h"
 #include "config/gpu_config.h"
-#include "core/blocker.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {
@@ -39,11 +39,8 @@ std::string lack_text(const api::PlacementView& view) {
   if (view.limit) return printable(view.limit->text);
   if (view.blockers.empty()) return tr("the scheduler does not say why");
   const api::BlockerView& first = view.blockers.front();
-  const bool has_numbers = first.text != first.code && first.text != tr(first.code);
-  if (first.kind == BlockerKind::Gpus && first.need && first.available && !has_numbers) {
-    return gpu_shortage_text(*first.need, *first.available);
-  }
-  return printable(first.text);
+  const std::string shortage = shortage_text(first);
+  return shortage.empty() ? printable(first.text) : shortage;
 }
 
 }  // namespace

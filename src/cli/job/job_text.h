@@ -31,6 +31,9 @@ struct Clocks {
 };
 /// What jobs are called where numbers say nothing to people: pods, "default/train".
 using JobNames = std::map<JobId, std::string>;
+/// "Need 2 A100 GPUs, only 1 available", where its own text does not say so; "" of what lacks no
+/// GPUs.
+[[nodiscard]] std::string shortage_text(const api::BlockerView& blocker);
 /// "\nBlocked by:" and every blocker with its numbers, who holds what is missing and until when.
 [[nodiscard]] std::string blocked_by_text(const std::vector<api::BlockerView>& blockers,
                                           const Clocks& clocks,

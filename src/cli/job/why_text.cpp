@@ -116,6 +116,13 @@ std::string suggestions_text(const std::string& heading,
 
 }  // namespace
 
+std::string shortage_text(const api::BlockerView& blocker) {
+  const bool has_numbers = blocker.text != blocker.code && blocker.text != tr(blocker.code);
+  if (has_numbers || blocker.kind != BlockerKind::Gpus) return "";
+  if (!blocker.need || !blocker.available) return "";
+  return gpu_shortage_text(*blocker.need, *blocker.available, blocker.gpu_kind);
+}
+
 std::string blocked_by_text(const std::vector<api::BlockerView>& blockers,
                             const Clocks& clocks,
                             const JobNames& names) {
@@ -123,10 +130,8 @@ std::string blocked_by_text(const std::vector<api::BlockerView>& blockers,
   for (std::size_t i = 0; i < blockers.size(); ++i) {
     const api::BlockerView& blocker = blockers[i];
     out += fmt::format("  {:>2}.  {}\n", i + 1, headline(blocker, clocks));
-    const bool has_numbers = blocker.text != blocker.code && blocker.text != tr(blocker.code);
-    if (blocker.kind == BlockerKind::Gpus && blocker.need && blocker.available && !has_numbers) {
-      out += fmt::format("       {}\n", gpu_shortage_text(*blocker.need, *blocker.available));
-    }
+    const std::string shortage = shortage_text(blocker);
+    if (!shortage.empty()) out += fmt::format("       {}\n", shortage);
     out += details(blocker, clocks, names);
   }
   return out;
@@ -135,6 +140,9 @@ std::string blocked_by_text(const std::vector<api::BlockerView>& blockers,
 std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
                                 const Clocks& clocks) {
   if (!start || start->by == api::StartBy::BeginTime) return "";
+  if (start->at <= clocks.now && start->by == api::StartBy::RunTimes) {
+    return tr("\nExpected start: at any moment, estimated from limits and past run times.\n");
+  }
   const std::string at = moment(start->at, clocks);
   if (start->by == api::StartBy::NotBefore)
     return tr_format("\nExpected start: not before {}.\n", at);

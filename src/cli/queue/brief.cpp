@@ -117,6 +117,9 @@ std::vector<std::string> briefer_why(const api::JobView& job) {
     return {tr_format("(behind {})", blocker.jobs.front().value)};
   }
   if (blocker.kind != BlockerKind::Dependency) return {};
+  if (blocker.never) {
+    return {tr_format("(never, after {})", numbers_of(blocker.jobs)), tr("(never)")};
+  }
   return {tr_format("(after {})", numbers_of(blocker.jobs))};
 }
 

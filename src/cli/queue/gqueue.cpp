@@ -410,19 +410,12 @@ Result<int> print_starts(
   return fail_for(missing);
 }
 
-Result<int> run_gqueue(const Invocation& invocation, Context& context) {
-  Starts starts;
-  const bool by_start = invocation.has("start");
-  const std::vector<Field> more = by_start ? start_fields(starts) : std::vector<Field>{};
-  const Listing listing = GF_TRY(listing_of(invocation, context, more));
-  GF_CHECK(check_form(invocation, listing));
-  if (!is_screen(listing)) context.is_for_programs();
-  const long limit = GF_TRY(limit_of(invocation));
-  const JobOrder order = GF_TRY(order_of(invocation));
-  JobQuery query = GF_TRY(query_of(invocation, context));
-  query.order = order;
-  query.fields = fields_of(listing, invocation);
-  if (by_start) return print_starts(context, listing, std::move(query), limit, starts);
+/// In the order that was asked for: as it comes where it can be, and again and again with --watch.
+Result<int> print_listing(const Invocation& invocation,
+                          Context& context,
+                          const Listing& listing,
+                          const JobQuery& query,
+                          long limit) {
   const bool counts = is_screen(listing) || shows_counts(listing, invocation);
   const std::string user = counts ? viewer_name(context) : std::string();
   const bool for_one_screen = is_in_order_of_screen(listing, query, limit);
@@ -443,6 +436,22 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
                    listing,
                    listed,
                    limit == 0 ? missing_from(listed.page, query) : std::vector<std::uint64_t>{});
+}
+
+Result<int> run_gqueue(const Invocation& invocation, Context& context) {
+  Starts starts;
+  const bool by_start = invocation.has("start");
+  const std::vector<Field> more = by_start ? start_fields(starts) : std::vector<Field>{};
+  const Listing listing = GF_TRY(listing_of(invocation, context, more));
+  GF_CHECK(check_form(invocation, listing));
+  if (!is_screen(listing)) context.is_for_programs();
+  const long limit = GF_TRY(limit_of(invocation));
+  const JobOrder order = GF_TRY(order_of(invocation));
+  JobQuery query = GF_TRY(query_of(invocation, context));
+  query.order = order;
+  query.fields = fields_of(listing, invocation);
+  if (by_start) return print_starts(context, listing, std::move(query), limit, starts);
+  return print_listing(invocation, context, listing, query, limit);
 }
 
 std::vector<Example> state_legend() {

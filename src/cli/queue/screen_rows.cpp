@@ -32,7 +32,8 @@ void ScreenRows::know(const api::QueueView& queue) { starts_.know(queue); }
 void ScreenRows::look_at(const std::vector<api::JobView>& jobs) {
   for (const api::JobView& job : jobs) {
     if (first_user_.empty()) first_user_ = job.spec.user.name;
-    if (job.spec.user.name != first_user_) shows_users_ = true;
+    const bool is_anothers = !viewer_.user.empty() && job.spec.user.name != viewer_.user;
+    if (is_anothers || job.spec.user.name != first_user_) shows_users_ = true;
     widest_id_ = std::max(widest_id_, fmt::formatted_size("{}", job.id.value));
     starts_.look_at(job, viewer_.now);
   }

@@ -421,7 +421,7 @@ TEST(QueueScreen, HasAMarkForANameThatIsHidden) {
   const ListedJobs listed{
       {{on_gpus(screen_job(1, "", "bob", Status::Running), "1", "0", hours(1))}, {}, {}, 0}};
   const std::string text = queue_screen({}, listed, viewer(80), Painter());
-  EXPECT_TRUE(text.contains("\n1      -     R ")) << text;
+  EXPECT_TRUE(text.contains("\n1      -     bob   R ")) << text;
 }
 
 TEST(Fold, JoinsTasksThatWaitForTheSame) {

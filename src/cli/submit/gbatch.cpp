@@ -285,6 +285,16 @@ void print_group(Context& context, const std::string& group) {
   context.note(tr_format("group {}: 'gqueue --group {}' lists its jobs", group, group));
 }
 
+/// Nobody expects of a job that was taken that it is over.
+void print_cancelled(Context& context, const api::SubmitAnswer& answer) {
+  for (const api::SubmitAnswer::Item& item : answer.items) {
+    if (item.status != Status::Cancelled) continue;
+    context.note(
+        tr_format("job {} was cancelled at once: {}", item.id.value, printable(item.reason)));
+    return;  // of the others it is the same
+  }
+}
+
 void print_advice(Context& context, const api::SubmitAnswer& answer) {
   if (answer.items.empty() || answer.items.front().advice.empty()) return;
   context.hint(printable(answer.items.front().advice));
@@ -312,6 +322,7 @@ Result<api::SubmitAnswer> submit(const Invocation& invocation,
     context.out << api::write(all) << '\n';
   } else {
     print_group(context, group);
+    print_cancelled(context, all);
     print_advice(context, all);
   }
   return all;

@@ -86,6 +86,26 @@ TEST(PlacementText, SaysHowManyAreAheadOfOneThatWouldWait) {
   EXPECT_EQ(last_line(), "No waiting job is ahead of it.\n");
 }
 
+TEST(PlacementText, SaysWhetherOneThatHasRoomMayPassThoseThatWait) {
+  api::PlacementView view{.nodes = 1, .fits = true};
+  view.ranked = {{.node = "n0", .best = {.gpus = {0}}}};
+  api::MachineView machine = eight_gpus({"n0"});
+  machine.queued = 2;
+  const auto starts_with = [&](const std::string& text) {
+    return said(view, machine).starts_with(text) ? "" : said(view, machine);
+  };
+  EXPECT_EQ(starts_with("There is room now:\n"), "");
+  EXPECT_NE(said(view, machine).find("2 jobs are already waiting"), std::string::npos);
+  view.expected_start = {WallTime{}, api::StartBy::RunTimes};
+  view.jobs_ahead = 2;
+  EXPECT_EQ(starts_with("It would start now:\n"), "");
+  EXPECT_EQ(said(view, machine).find("ahead"), std::string::npos) << said(view, machine);
+  view.expected_start->at = WallTime(std::chrono::hours(48));
+  EXPECT_EQ(starts_with("There is room now:\n"), "");
+  EXPECT_NE(said(view, machine).find("Expected start: "), std::string::npos);
+  EXPECT_NE(said(view, machine).find("2 waiting jobs are ahead of it."), std::string::npos);
+}
+
 /// A job over two nodes has both: neither is in place of the other.
 TEST(PlacementText, NamesEachNodeOfAJobOverSeveral) {
   api::PlacementView view{.nodes = 2, .fits = true};

@@ -183,18 +183,23 @@ std::string place(const api::StartPlace& one, const api::MachineView& machine) {
   return gpus.empty() ? node : node + tr(", ") + gpus;
 }
 
-bool starts_at_once(const api::PlacementView& view, const api::MachineView& machine) {
-  return machine.queued == 0 && std::ranges::none_of(view.blockers, is_gate);
+/// Nobody else waits, or it may pass those that do.
+bool starts_at_once(const api::PlacementView& view,
+                    const api::MachineView& machine,
+                    const Clocks& clocks) {
+  const bool passes = view.expected_start && view.expected_start->at <= clocks.now;
+  return (machine.queued == 0 || passes) && std::ranges::none_of(view.blockers, is_gate);
 }
 
 /// How many of several jobs start now, and where each, by its number in the list above.
 std::string starts_text(const api::PlacementView& view,
                         const api::MachineView& machine,
-                        const DryRun& asked) {
+                        const DryRun& asked,
+                        const Clocks& clocks) {
   constexpr std::size_t kMaxLines = 10;
   const std::size_t count = view.starts.size();
   if (count == 0) return "";  // a gate has said why
-  std::string out = starts_at_once(view, machine)
+  std::string out = starts_at_once(view, machine, clocks)
                         ? tr_format("{} of {} would start now:\n", count, asked.jobs)
                         : tr_format("There is room now for {} of {}:\n", count, asked.jobs);
   for (std::size_t i = 0; i < std::min(count, kMaxLines); ++i) {
@@ -237,15 +242,17 @@ std::string placement_text(const api::PlacementView& view,
   }
   const bool all = asked.terms == Terms::Shown;
   std::string out = gates;
-  if (asked.jobs > 1) out += starts_text(view, machine, asked);
+  const bool starts = starts_at_once(view, machine, clocks);
+  if (asked.jobs > 1) out += starts_text(view, machine, asked, clocks);
   if (asked.jobs == 1 || all) {
-    std::string head =
-        starts_at_once(view, machine) ? tr("It would start now") : tr("There is room now");
+    std::string head = starts ? tr("It would start now") : tr("There is room now");
     if (asked.jobs > 1) head = tr("One of them alone");
     out += all ? tr_format("{}; policy {}:\n", head, printable(view.policy))
                : tr_format("{}:\n", head);
     out += candidates_text(view, machine, asked);
   }
+  if (starts) return out;
+  if (asked.jobs == 1) out += expected_start_text(view.expected_start, clocks);
   return out + queue_ahead_text(view, machine);
 }
 
