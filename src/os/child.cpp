@@ -19,6 +19,8 @@
 namespace gflow::os {
 namespace {
 
+constexpr int kExtra = 3;
+
 std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
@@ -38,13 +40,15 @@ struct Settings {
   posix_spawnattr_t attributes{};
   posix_spawn_file_actions_t files{};
 
-  explicit Settings(int channel) {
+  Settings(int channel, int extra) {
     (void)::posix_spawnattr_init(&attributes);
     (void)::posix_spawn_file_actions_init(&files);
     // Only allocation can fail in these, and that ends the process as everywhere.
     (void)::posix_spawn_file_actions_adddup2(&files, channel, STDIN_FILENO);
     (void)::posix_spawn_file_actions_adddup2(&files, channel, STDOUT_FILENO);
-    (void)::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    if (extra >= 0) (void)::posix_spawn_file_actions_adddup2(&files, extra, kExtra);
+    (void)::posix_spawn_file_actions_addclosefrom_np(&files,
+                                                     extra >= 0 ? kExtra + 1 : STDERR_FILENO + 1);
     sigset_t none{};
     sigset_t all{};
     (void)::sigemptyset(&none);
@@ -77,7 +81,10 @@ Result<Child> start_child(const ChildOptions& options) {
 
   std::vector<std::string> argv = options.argv;
   std::vector<std::string> environment = environment_with(options.environment);
-  const Settings settings(theirs.get());
+  // Above the numbers that are given to the child, so that neither overwrites the other.
+  const Fd extra(options.extra < 0 ? -1 : ::fcntl(options.extra, F_DUPFD_CLOEXEC, kExtra + 1));
+  if (options.extra >= 0 && !extra.valid()) return errno_error("fcntl");
+  const Settings settings(theirs.get(), extra.get());
   const int problem = ::posix_spawn(&child.pid,
                                     argv.at(0).c_str(),
                                     &settings.files,

@@ -20,10 +20,11 @@ struct ChildOptions {
   std::vector<std::string> argv;  ///< argv[0] is the absolute path
   /// "NAME=value" to have besides this process's environment, or instead of what it has.
   std::vector<std::string> environment;
+  int extra = -1;  ///< a descriptor of ours that becomes its descriptor 3; -1: none
 };
 
 /// Starts it in a process group of its own, with no signal blocked or ignored and nothing of ours
-/// open but stderr. Errors: the path and what the system said.
+/// open but stderr and `extra`. Errors: the path and what the system said.
 [[nodiscard]] Result<Child> start_child(const ChildOptions& options);
 
 /// Takes note of its end so that no zombie stays; true if it has ended. Never blocks.

@@ -13,12 +13,13 @@
 namespace gflow::os {
 namespace {
 
-Memory total_memory() {
+/// `name`: with its colon.
+Memory told_memory(std::string_view name) {
   const auto text = read_file("/proc/meminfo");
   if (!text) return {};
   for (const std::string_view line : split(*text, '\n')) {
-    if (!line.starts_with("MemTotal:")) continue;
-    const std::string_view number = trim(line.substr(9, line.find("kB") - 9));
+    if (!line.starts_with(name)) continue;
+    const std::string_view number = trim(line.substr(name.size(), line.find("kB") - name.size()));
     return Memory{static_cast<std::int64_t>(parse_number(number).value_or(0)) << 10};
   }
   return {};
@@ -27,7 +28,7 @@ Memory total_memory() {
 }  // namespace
 
 Memory host_memory() {
-  Memory memory = total_memory();
+  Memory memory = told_memory("MemTotal:");
   // The root of a container's own hierarchy; absent on a host, where the root has no limit.
   for (const char* path :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
@@ -38,6 +39,8 @@ Memory host_memory() {
   }
   return memory;
 }
+
+Memory available_memory() { return told_memory("MemAvailable:"); }
 
 std::uint64_t most_open_files() {
   rlimit limit{};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -32,11 +34,15 @@ namespace {
 
 constexpr std::string_view kHelp =
     "Usage: gflow-park probe\n"
-    "       gflow-park park SUPERVISOR START-TIME SECONDS [--user UID]\n"
+    "       gflow-park park SUPERVISOR START-TIME SECONDS [--user UID] [--most BYTES]\n"
+    "                  [--record FD]\n"
     "       gflow-park unpark SUPERVISOR START-TIME SECONDS [--user UID] [--room GPU=BYTES]...\n"
     "Takes the GPU memory of the processes below a supervisor to host memory, or gives it back,\n"
     "for gflowd. START-TIME is field 22 of /proc/SUPERVISOR/stat; after SECONDS it gives up.\n"
     "  --user UID        the user to become\n"
+    "  --most BYTES      takes nothing where they have more than that\n"
+    "  --record FD       writes there before it takes it what it takes of each process: a line\n"
+    "                    \"PID GPU BYTES\" each\n"
     "  --room GPU=BYTES  gives nothing back where the GPU of this UUID has less than that free\n"
     "park writes what it took, a line \"GPU BYTES\" each; what went wrong is one line. Exit "
     "status:\n"
@@ -56,6 +62,7 @@ struct Wish {
   std::chrono::seconds patience{};
   std::optional<std::uint32_t> user;
   ByGpu room;
+  Limits limits{};
 };
 
 std::optional<std::uint64_t> number_up_to(std::string_view text, std::uint64_t most) {
@@ -80,6 +87,17 @@ bool read_option(std::string_view name, std::string_view value, Wish& wish) {
     wish.user = static_cast<std::uint32_t>(*number);
     return true;
   }
+  if (name == "--most" && wish.parks) {
+    const auto most = number_up_to(value, std::numeric_limits<std::int64_t>::max());
+    if (most) wish.limits.most = Memory{static_cast<std::int64_t>(*most)};
+    return most.has_value();
+  }
+  if (name == "--record" && wish.parks) {
+    const auto record = number_up_to(value, std::numeric_limits<int>::max());
+    // What the driver starts does not have it: the lock of the file would be its own, too.
+    if (record) wish.limits.record = static_cast<int>(*record);
+    return record && ::fcntl(wish.limits.record, F_SETFD, FD_CLOEXEC) == 0;
+  }
   const auto room = name == "--room" && !wish.parks ? read_room(value) : std::nullopt;
   if (room) wish.room[room->first] += room->second;
   return room.has_value();
@@ -101,7 +119,8 @@ std::optional<Wish> read_wish(std::span<char*> words) {
             .start_time = *start_time,
             .patience = std::chrono::seconds(*seconds),
             .user = std::nullopt,
-            .room = {}};
+            .room = {},
+            .limits = {}};
   for (std::size_t at = kFirstOption; at < words.size(); at += 2) {
     if (!read_option(words[at], words[at + 1], wish)) return std::nullopt;
   }
@@ -192,7 +211,7 @@ Outcome carry_out(const Wish& wish) {
   if (const auto ready = driver->initialize(); !ready) return refused(ready.error());
   // Half of the time is left to undo it.
   const Parking parking(*driver, *memory, wish.supervisor, wish.patience / 2);
-  return wish.parks ? parking.park() : parking.unpark(wish.room);
+  return wish.parks ? parking.park(wish.limits) : parking.unpark(wish.room);
 }
 
 int run(std::span<char*> words) {
@@ -213,5 +232,7 @@ int run(std::span<char*> words) {
 }  // namespace gflow::park
 
 int main(int count, char** arguments) {
+  // What gflowd was started with is not what its jobs have.
+  (void)::unsetenv("CUDA_VISIBLE_DEVICES");
   return gflow::park::run({arguments + 1, static_cast<std::size_t>(count - 1)});
 }

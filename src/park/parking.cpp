@@ -2,9 +2,14 @@
 #include "park/parking.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
+#include <algorithm>
+#include <numeric>
 #include <vector>
 
+#include "os/file.h"
+#include "os/host.h"
 #include "os/process.h"
 #include "runner/processes.h"
 
@@ -16,6 +21,19 @@ constexpr int kRounds = 8;
 
 /// Said of a job of which some processes are parked and some cannot be: half of it never runs.
 constexpr const char* kAllWait = "; all its processes wait until it is unparked";
+
+Memory sum_of(const ByGpu& amounts) {
+  Memory all{};
+  for (const auto& [gpu, memory] : amounts) all += memory;
+  return all;
+}
+
+Result<void> note(int record, int pid, const ByGpu& amounts) {
+  std::string text;
+  for (const auto& [gpu, memory] : amounts)
+    text += fmt::format("{} {} {}\n", pid, gpu, memory.bytes);
+  return record < 0 ? Result<void>() : os::write_all(record, text);
+}
 
 bool has_ended(const ProcessFacts& process) {
   const auto now = os::process_facts(process.pid);
@@ -59,13 +77,52 @@ Result<void> Parking::lock_all() const {
   return fail(Code::Timeout, "its processes begin to use the GPU faster than they can be locked");
 }
 
+/// One that is stopped would keep the driver waiting. Those of a job that was told to go on just
+/// now are waited for.
+Result<void> Parking::check_running() const {
+  constexpr int kLooks = 200;
+  constexpr int kPauseMs = 10;
+  for (int looks = 1;; ++looks) {
+    const auto all = GF_TRY(runner::processes_below(supervisor_));
+    const auto stopped = std::ranges::find_if(all, &ProcessFacts::is_stopped);
+    if (stopped == all.end()) return {};
+    if (looks == kLooks) {
+      return fail(Code::WrongState, fmt::format("its process {} is stopped", stopped->pid));
+    }
+    (void)::poll(nullptr, 0, kPauseMs);
+  }
+}
+
+/// Of all that have some: what is promised to others of the host's memory is not taken.
+Result<void> Parking::check_amount(const Limits& limits, const ByGpu& taken) const {
+  const auto all = GF_TRY(runner::processes_below(supervisor_));
+  const Memory rest = sum_of(GF_TRY(memory_.used_by(all)));
+  const Memory needed = rest + sum_of(taken);
+  if (limits.most && needed > *limits.most) {
+    return fail(Code::Exhausted,
+                fmt::format("its processes have {} of GPU memory, and {} may be taken",
+                            memory_text(needed, *limits.most),
+                            memory_text(*limits.most, needed)));
+  }
+  const Memory available = os::available_memory();
+  if (available > Memory{} && rest > available) {
+    return fail(Code::Exhausted,
+                fmt::format("the host has {} of memory available for {} of GPU memory",
+                            memory_text(available, rest),
+                            memory_text(rest, available)));
+  }
+  return {};
+}
+
 /// Done is what NVML sees to be done: a process that the driver does not name, or one that came
 /// meanwhile, would keep its memory.
-Result<void> Parking::take_memory(ByGpu& taken) const {
+Result<void> Parking::take_memory(const Limits& limits, ByGpu& taken) const {
   for (int round = 0; round < kRounds; ++round) {
     GF_CHECK(lock_all());
+    GF_CHECK(check_amount(limits, taken));
     for (const ProcessFacts& process : GF_TRY(standing(Standing::Locked))) {
       const ByGpu had = GF_TRY(memory_.used_by({process}));
+      GF_CHECK(note(limits.record, process.pid, had));
       const Result<void> done = driver_.checkpoint(process.pid);
       if (!done && !is_past(process, Standing::Parked)) return done;
       for (const auto& [gpu, bytes] : had) taken[gpu] += bytes;
@@ -91,11 +148,14 @@ Outcome Parking::outcome(const Result<void>& tried, const Result<void>& undone) 
           fmt::format("{}; then {}", tried.error().message, undone.error().message)};
 }
 
-Outcome Parking::park() const {
+Outcome Parking::park(const Limits& limits) const {
+  if (const auto running = check_running(); !running) {
+    return {Standstill::Refused, running.error().message};
+  }
   const auto earlier = standing(Standing::Parked);
   if (!earlier) return {Standstill::Refused, earlier.error().message};
   ByGpu taken;
-  const Result<void> tried = take_memory(taken);
+  const Result<void> tried = take_memory(limits, taken);
   if (tried) return {Standstill::Done, "", std::move(taken)};
   // How much room those need that an earlier call parked is not known here: unpark() is told.
   if (!earlier->empty()) return {Standstill::Unclear, tried.error().message + kAllWait};

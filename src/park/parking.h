@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,12 @@ struct Outcome {
   ByGpu taken{};      ///< by park(): what this call took, and unpark() needs
 };
 
+/// What park() keeps to.
+struct Limits {
+  std::optional<Memory> most{};  ///< all of it together
+  int record = -1;               ///< a descriptor for what is taken; -1: none
+};
+
 /// All processes of one job that use the GPU: those below its supervisor that the driver knows.
 /// How each stands is asked of the driver each time, so whatever an earlier call left, which may
 /// have been killed anywhere, is brought on. None of them may be stopped.
@@ -41,7 +48,9 @@ class Parking {
   /// before the first is touched, as one may wait for another. If one cannot be, all run on, unless
   /// an earlier call had parked some of them, or what was taken has no room any more: then all
   /// wait.
-  [[nodiscard]] Outcome park() const;
+  /// What it is about to take of a process is written to the record first, so that whoever is
+  /// killed in it leaves no less there than is taken.
+  [[nodiscard]] Outcome park(const Limits& limits) const;
   /// Gives it back and lets them go on. If one cannot have it, all stay parked. `needed` is asked
   /// for before: where a GPU has no room, drivers (580) give nothing back ever after.
   [[nodiscard]] Outcome unpark(const ByGpu& needed) const;
@@ -55,8 +64,10 @@ class Parking {
   [[nodiscard]] Result<void> each(Standing standing, Act act) const;
   [[nodiscard]] bool is_past(const ProcessFacts& process, Standing standing) const;
   [[nodiscard]] Result<void> lock_all() const;
+  [[nodiscard]] Result<void> check_running() const;
+  [[nodiscard]] Result<void> check_amount(const Limits& limits, const ByGpu& taken) const;
   /// `taken`: what it took, also if it fails.
-  [[nodiscard]] Result<void> take_memory(ByGpu& taken) const;
+  [[nodiscard]] Result<void> take_memory(const Limits& limits, ByGpu& taken) const;
   [[nodiscard]] Result<void> give_back(const ByGpu& needed) const;
   [[nodiscard]] Result<void> all_run_on() const;
   [[nodiscard]] Outcome outcome(const Result<void>& tried, const Result<void>& undone) const;

@@ -192,14 +192,44 @@ def test_a_kernel_that_does_not_end_is_not_waited_for(job):
 
 
 def test_one_that_is_stopped_does_not_answer_and_is_found_again(job):
-    """A thread of the driver in it does the work."""
-    for pid in job.pids():
-        stop(pid)
-    assert job.ask("park", seconds=1) == (UNCLEAR, "the driver did not answer within 1 s\n")
-    for pid in job.pids():
-        os.kill(pid, signal.SIGCONT)
+    """A thread of the driver in it does the work: where one is stopped nothing is begun, and it is waited for."""
+    first, second = job.pids()
+    stop(second)
+    assert job.ask("park") == (REFUSED, f"its process {second} is stopped\n")
+    os.kill(second, signal.SIGCONT)
     assert job.ask("park")[0] == DONE and job.standings() == {PARKED}
+    stop(first)
+    assert job.ask("unpark", seconds=1) == (UNCLEAR, "the driver did not answer within 1 s\n")
+    os.kill(first, signal.SIGCONT)
     assert job.ask("unpark") == (DONE, "") and job.is_as_it_was()
+
+
+def test_no_more_is_taken_than_may_be_and_each_is_noted_before_it_is_taken(job, tmp_path):
+    """Whoever is killed leaves no less in the record than was taken."""
+    record = tmp_path / "record"
+
+    def park(most, **more):
+        with record.open("ab") as file:
+            start_time = Path(f"/proc/{job.process.pid}/stat").read_text().rsplit(")")[1].split()[19]
+            arguments = [PARK, "park", str(job.process.pid), start_time, str(PATIENCE), "--most", str(most), "--record", str(file.fileno())]
+            done = subprocess.run(
+                arguments, env=job.environment | more, pass_fds=[file.fileno()], capture_output=True, text=True, timeout=2 * PATIENCE, check=False
+            )
+        return done.returncode, done.stdout
+
+    assert park(EACH) == (REFUSED, "its processes have 2.59G of GPU memory, and 1.29G may be taken\n")
+    assert record.read_text() == "" and job.is_as_it_was()
+    killed_at = 0
+    noted = []
+    while not noted:
+        killed_at += 1
+        assert park(2 * EACH, GFLOW_FAKE_CUDA_KILLED_AT=str(killed_at))[0] == -signal.SIGKILL
+        noted = record.read_text().splitlines()
+    each = {f"{pid} {UUIDS[0]} {EACH}" for pid in job.pids()}
+    assert len(noted) == 1 and noted[0] in each
+    assert park(2 * EACH) == (DONE, f"{UUIDS[0]} {EACH}\n") and job.standings() == {PARKED}
+    assert len(record.read_text().splitlines()) == 2 and set(record.read_text().splitlines()) == each
+    assert job.ask("unpark", "--room", f"{UUIDS[0]}={2 * EACH}") == (DONE, "") and job.is_as_it_was()
 
 
 def test_one_that_the_driver_lost_is_told(gpus):
