@@ -274,6 +274,33 @@ struct Starting {
   std::optional<std::chrono::milliseconds> preemption_at{};
   friend bool operator==(const Starting&, const Starting&) = default;
 };
+/// Where the GPU memory of an attempt is that is, or was, suspended.
+enum class Parking {
+  None,    ///< on its GPU
+  Begun,   ///< to be taken to host memory
+  Parked,  ///< there
+  Ending,  ///< to be given back: it goes on
+};
+[[nodiscard]] constexpr std::string_view parking_name(Parking parking) {
+  switch (parking) {
+    case Parking::None:
+      return "none";
+    case Parking::Begun:
+      return "begun";
+    case Parking::Parked:
+      return "parked";
+    case Parking::Ending:
+      return "ending";
+  }
+  return "unknown";
+}
+struct ParkedMemory {
+  Parking how = Parking::None;
+  Memory memory{};        ///< Begun: at most; later what was taken, if that is known
+  std::string refused{};  ///< why it could not be taken away: that is not tried again
+
+  friend bool operator==(const ParkedMemory&, const ParkedMemory&) = default;
+};
 struct Running {
   Attempt attempt;
   std::optional<Stop> stop;
@@ -282,6 +309,7 @@ struct Running {
   int requeues = 0;
   /// Who suspended it by hand, and only by hand does it go on; "": gflow did, to make room.
   std::string suspended_by{};
+  ParkedMemory parked{};  ///< not stored: whoever runs the attempt knows it
   friend bool operator==(const Running&, const Running&) = default;
 };
 struct Ended {

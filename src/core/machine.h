@@ -83,6 +83,7 @@ struct Machine {
   std::optional<Memory> memory;  ///< the same
   std::vector<Device> devices;   ///< by index
   Topology topology;             ///< of the devices, by index; empty if not known
+  bool parks = false;            ///< the GPU memory of suspended jobs can be taken to host memory
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };

@@ -161,15 +161,39 @@ void Step::take(const event::StopRefused& event) {
     changed.spec.preemption = Preemption::None;
   });
   saved(event.job, Happening::Nothing);
+  makes_no_room(event.job);
+  index_.fronts.open_all();
+}
+
+/// Who waited for its room may look for other.
+void Step::makes_no_room(JobId victim) {
   for (const JobId id : index_.in(Status::Queued)) {
     const auto* queued = std::get_if<Queued>(&index_.find(id)->state);
-    if (queued == nullptr || !std::ranges::binary_search(queued->victims, event.job)) continue;
+    if (queued == nullptr || !std::ranges::binary_search(queued->victims, victim)) continue;
     auto& waiting = std::get<Queued>(index_.jobs.at(id).state);
-    std::erase(waiting.victims, event.job);
+    std::erase(waiting.victims, victim);
     // Others of them may have gone, for nothing then: that is not done again at once.
     if (!index_.several_stopped_for.contains(id)) waiting.preemption_at.reset();
     saved(id, Happening::Nothing);
   }
+}
+
+/// Where it is told late, the job has been told otherwise since: one that was to go on and is not
+/// to any more is parked once more, and one that is to go on is on its way, whatever was found.
+void Step::take(const event::ParkingChanged& event) {
+  const Job* job = under_way(index_, event.job, event.attempt);
+  const auto* running = job == nullptr ? nullptr : std::get_if<Running>(&job->state);
+  if (running == nullptr) return;
+  ParkedMemory parked = event.parked;
+  if (running->suspended && parked.how == Parking::None && parked.refused.empty()) return;
+  if (!running->suspended && parked.how != Parking::None) parked.how = Parking::Ending;
+  if (parked == running->parked) return;
+  const bool was_to_make_room = running->suspended && !running->stop;
+  index_.change(event.job, [&parked](Job& changed) {
+    std::get<Running>(changed.state).parked = std::move(parked);
+  });
+  saved(event.job, Happening::Nothing);
+  if (was_to_make_room && !event.parked.refused.empty()) makes_no_room(event.job);
   index_.fronts.open_all();
 }
 

@@ -138,7 +138,7 @@ std::vector<JobId> needed_gone(Index& index,
   NodeState state = index.ledger.state(node);
   std::vector<JobId> suspended;
   for (const Leaving& one : leaving) {
-    if (one.presence == Presence::Suspended) {
+    if (!works(one.presence)) {
       suspended.push_back(one.job);
     } else if (one.end <= start) {
       index.ledger.give_back_on(state, one.demand, one.devices, one.presence);
@@ -226,14 +226,15 @@ Reservation reserve(Index& index,
   return kept;
 }
 
-/// One that is suspended and not gone by then has its memory there already.
+/// One that is suspended and not gone by then has its memory there already, of the GPU or the host.
 void Reservation::take(const Index& index,
                        const Passer& passer,
                        const Placement& there,
                        NodeState& state) const {
   const DemandIndex passing = passer.shape.demand;
-  if (passer.suspended && index.expected_end(*index.find(*passer.suspended)) > head.start) {
-    index.ledger.give_back_on(state, passing, there.devices, Presence::Suspended);
+  const Job* suspended = passer.suspended ? index.find(*passer.suspended) : nullptr;
+  if (suspended != nullptr && index.expected_end(*suspended) > head.start) {
+    index.ledger.give_back_on(state, passing, there.devices, presence_of(*suspended));
   }
   index.ledger.take_on(state, passing, there.devices);
 }

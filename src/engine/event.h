@@ -114,6 +114,12 @@ struct StopRefused {
   JobId job;
   int attempt = 0;
 };
+/// What became of the GPU memory of an attempt that was suspended or goes on.
+struct ParkingChanged {
+  JobId job;
+  int attempt = 0;
+  ParkedMemory parked;
+};
 /// Nodes that are there, by name: new ones, those that are not what they were, those that answer
 /// again. Processes listed per device are only those not gflow's.
 struct NodesChanged {
@@ -230,6 +236,7 @@ using Event = std::variant<event::Submit,
                            event::AttemptRevoked,
                            event::StopBegun,
                            event::StopRefused,
+                           event::ParkingChanged,
                            event::NodesChanged,
                            event::NodeUnreachable,
                            event::NodeRemoved,

@@ -338,6 +338,26 @@ std::optional<blocker::Priority> explain_order(Index& index, const Job& job, Now
   return blocker::Priority{*first, std::nullopt};
 }
 
+/// A parked job's memory of a device, which others have.
+blocker::GpuMemory explain_parked(
+    const Index& index, const Job& job, placement::NodeIndex node, int gpu, Now now) {
+  const placement::DeviceState& device =
+      index.ledger.state(node).devices[static_cast<std::size_t>(gpu)];
+  const Memory reserved =
+      index.ledger.reserve_on(placement::demand_of(job.spec.request), device.memory_shared);
+  const Memory need = reserved == Memory{} ? device.memory_shared : reserved;
+  blocker::GpuMemory lacks{need, std::max(Memory{}, need - device.memory_free)};
+  lacks.node = node_shown(index, node);
+  if (const auto on = index.holders.find({node, gpu}); on != index.holders.end()) {
+    for (const JobId id : on->second) {
+      const Job& other = *index.find(id);
+      if (!placement::has_gpu_memory(presence_of(other))) continue;
+      lacks.holders.push_back(holder_of(index, other, {gpu}, now));
+    }
+  }
+  return lacks;
+}
+
 /// Which of a suspended job's devices on a node lack the compute for it to go on, and who has it.
 void explain_suspended_on(const Index& index,
                           const Job& job,
@@ -353,13 +373,18 @@ void explain_suspended_on(const Index& index,
   int missing = 0;
   for (const int gpu : part.gpus) {
     const auto place = static_cast<std::size_t>(gpu);
-    if (place >= state.devices.size() || ledger.can_go_on(*demand, state.devices[place])) continue;
+    if (place >= state.devices.size()) continue;
+    if (ledger.has_compute(*demand, state.devices[place])) {
+      const bool has_memory = placement::has_gpu_memory(presence_of(job)) ||
+                              ledger.has_memory(*demand, state.devices[place]);
+      if (!has_memory) why.emplace_back(explain_parked(index, job, *node, gpu, now));
+      continue;
+    }
     ++missing;
     const auto on = index.holders.find({*node, gpu});
     if (on == index.holders.end()) continue;
     for (const JobId id : on->second) {
-      const bool computes = presence_of(*index.find(id)) == placement::Presence::Working;
-      if (computes) holding[id].push_back(gpu);
+      if (placement::works(presence_of(*index.find(id)))) holding[id].push_back(gpu);
     }
   }
   if (missing > 0) {

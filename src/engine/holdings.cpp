@@ -16,7 +16,18 @@ using placement::Presence;
 
 Presence presence_of(const Job& job) {
   const auto* running = std::get_if<Running>(&job.state);
-  return running != nullptr && running->suspended ? Presence::Suspended : Presence::Working;
+  if (running == nullptr) return Presence::Working;
+  switch (running->parked.how) {
+    case Parking::None:
+      return running->suspended ? Presence::Suspended : Presence::Working;
+    case Parking::Begun:
+      return Presence::Parking;
+    case Parking::Parked:
+      return Presence::Parked;
+    case Parking::Ending:
+      return Presence::Unparking;
+  }
+  return Presence::Working;
 }
 
 /// Whether it was suspended to make room: not by hand.

@@ -25,7 +25,7 @@
 /// Inside of the engine: what State holds. Not for other modules.
 namespace gflow::engine {
 
-/// Whether an active job computes or is suspended.
+/// Whether an active job computes or is suspended, and where its GPU memory is.
 [[nodiscard]] placement::Presence presence_of(const Job& job);
 
 /// A device of a node.

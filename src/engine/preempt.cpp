@@ -3,6 +3,7 @@
 #include <map>
 
 #include "engine/backfill.h"
+#include "engine/parking.h"
 #include "engine/preemption_plan.h"
 #include "engine/step_internal.h"
 
@@ -11,6 +12,13 @@ namespace gflow::engine {
 
 using placement::NodeState;
 using placement::Presence;
+
+namespace {
+
+/// How long it takes to park a job, or to bring back what was: of 80 GiB.
+constexpr std::chrono::seconds kParkingTakes{15};
+
+}  // namespace
 
 /// Whether for any that waits room might be made, or is being made: asked of the places alone,
 /// where nothing has room.
@@ -51,16 +59,25 @@ bool Step::preempt_for(JobId id, Places& places) {
   const bool lately = made && index_.lived() - *made < index_.policy.preemption.quantum;
   if (lately && !plan->victims.empty()) return false;
   std::vector<JobId> stopping = plan->stopping;
+  std::vector<JobId> parking;
   auto longest = std::chrono::seconds::zero();
   for (const JobId victim : plan->victims) {
     if (index_.find(victim)->spec.preemption == Preemption::Suspend) {
       suspend(victim, "");
+      if (is_being_parked(*index_.find(victim))) parking.push_back(victim);
       continue;
     }
     preempt(victim, id);
     candidates_->leaving.push_back(victim);
     stopping.push_back(victim);
   }
+  const auto demand = index_.demand_of(index_.find(id)->spec);
+  // Where there is room beside what they keep of their GPUs for now, that is not waited for.
+  const bool is_there = stopping.empty() && std::ranges::all_of(plan->nodes, [&](const auto& node) {
+                          return index_.ledger.fits(demand, node.first);
+                        });
+  candidates_->leaving.insert(candidates_->leaving.end(), parking.begin(), parking.end());
+  if (!is_there) stopping.insert(stopping.end(), parking.begin(), parking.end());
   // One that stops on several nodes is waited for once.
   std::ranges::sort(stopping);
   stopping.erase(std::ranges::unique(stopping).begin(), stopping.end());
@@ -68,11 +85,13 @@ bool Step::preempt_for(JobId id, Places& places) {
   if (plan->victims.size() > 1) index_.several_stopped_for.insert(id);
   remember_preemption(id, stopping, !plan->victims.empty());
   if (stopping.empty()) return true;
-  for (const JobId other : stopping) longest = std::max(longest, index_.find(other)->spec.grace);
+  for (const JobId other : stopping) {
+    const Job& job = *index_.find(other);
+    longest = std::max(longest, is_being_parked(job) ? kParkingTakes : job.spec.grace);
+  }
   Reservation kept;
   kept.is_being_made = true;
   kept.head = {id, index_.now.mono + longest, true};
-  const auto demand = index_.demand_of(index_.find(id)->spec);
   for (const auto& [node, state] : plan->nodes) kept.nodes.emplace(node, KeptNode{state, {demand}});
   places.keep(std::move(kept));
   return false;
@@ -100,10 +119,17 @@ void Step::preempt(JobId victim, JobId by) {
 
 /// To make room, or by hand: then it may be suspended already.
 void Step::suspend(JobId id, const std::string& by_hand_of) {
-  const bool stands = status_of(*index_.find(id)) == Status::Suspended;
+  const Job& known = *index_.find(id);
+  const bool stands = status_of(known) == Status::Suspended;
+  const bool is_coming_back = std::get<Running>(known.state).parked.how == Parking::Ending;
+  const auto at = index_.ledger.find(attempt_of(known)->allocation.node);
+  const bool parks =
+      is_coming_back || (at && can_be_parked(index_, known, index_.ledger.state(*at).memory_free));
+  const Memory most = copy_of(index_, known);
   index_.change(id, [&](Job& job) {
     auto& running = std::get<Running>(job.state);
     if (!stands) running.suspended = index_.now.mono;
+    if (!stands && parks) running.parked = {.how = Parking::Begun, .memory = most};
     running.suspended_by = by_hand_of;
   });
   saved(id, stands ? Happening::Nothing : Happening::Suspended);
@@ -140,15 +166,16 @@ void Step::resume(JobId id, Places& places) {
   const Running& running = std::get<Running>(job.state);
   // One that is told to stop is let go on by its supervisor, to clean up. Its compute is another's
   // by now: until it is gone it counts as suspended.
-  if (running.stop) return;
+  if (running.stop || is_being_parked(job)) return;
+  const Presence presence = presence_of(job);
   const auto placements = index_.placements_of(running.attempt);
   const auto demand = index_.demand_of(job.spec);
   for (const auto& placement : placements) {
     // After a restart nodes are not told of at once: who is ahead may have room there all the same.
     if (!index_.ledger.node(placement.node).ready) return;
     NodeState state = index_.ledger.state(placement.node);
-    index_.ledger.give_back_on(state, demand, placement.devices, Presence::Suspended);
-    if (!index_.ledger.can_go_on(demand, state, placement.devices)) return;
+    index_.ledger.give_back_on(state, demand, placement.devices, presence);
+    if (!index_.ledger.can_go_on(demand, state, placement.devices, presence)) return;
   }
   Passer passer = index_.passer_of(job);
   passer.suspended = id;
@@ -158,6 +185,7 @@ void Step::resume(JobId id, Places& places) {
     auto& state = std::get<Running>(changed.state);
     state.stood += index_.now.mono - *state.suspended;
     state.suspended.reset();
+    if (state.parked.how == Parking::Parked) state.parked.how = Parking::Ending;
   });
   saved(id, Happening::Resumed);
   effects_.emplace_back(effect::Resume{id, attempt_of(*index_.find(id))->number});

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/backfill.h"
+#include "engine/parking.h"
 
 namespace gflow::engine {
 
@@ -11,6 +12,7 @@ using placement::DemandIndex;
 using placement::Ledger;
 using placement::NodeIndex;
 using placement::NodeState;
+using placement::Presence;
 
 namespace {
 
@@ -34,15 +36,29 @@ std::int64_t cost_of(const Job& job) {
   return std::int64_t{job.spec.request.gpus} * job.spec.request.share.parts + 1;
 }
 
-/// What a victim leaves: all it has, or for one that is only suspended all but memory.
+/// It has there what it has as that.
+void put_as(Index& index, const Job& job, NodeIndex node, Presence presence, NodeState& state) {
+  for (const auto& placement : index.placements_of(*attempt_of(job))) {
+    if (placement.node != node) continue;
+    index.ledger.take_on(state, index.demand_of(job.spec), placement.devices, presence);
+  }
+}
+
+/// What a victim leaves: all it has, or for one that is only suspended all but memory, of its GPU
+/// or, where that is parked, of the host.
 void vacate(Index& index, const Job& job, NodeIndex node, NodeState& state) {
   without(index, job, node, state);
   if (job.spec.preemption != Preemption::Suspend) return;
-  for (const auto& placement : index.placements_of(*attempt_of(job))) {
-    if (placement.node != node) continue;
-    index.ledger.take_on(
-        state, index.demand_of(job.spec), placement.devices, placement::Presence::Suspended);
-  }
+  NodeState suspended = state;
+  put_as(index, job, node, Presence::Suspended, suspended);
+  const bool parks = can_be_parked(index, job, suspended.memory_free);
+  put_as(index, job, node, parks ? Presence::Parked : Presence::Suspended, state);
+}
+
+/// The same of one that was told already: all, or all but what is parked.
+void take_leave(Index& index, const Job& job, NodeIndex node, NodeState& state) {
+  without(index, job, node, state);
+  if (is_being_parked(job)) put_as(index, job, node, Presence::Parked, state);
 }
 
 /// Takes victims, the last in the queue first, until the job fits; then lets those go on that are
@@ -61,7 +77,7 @@ bool take_victims(Index& index,
   if (!ledger.fits_state(demand, plan.node, plan.state)) return false;
   for (auto job = taken.rbegin(); job != taken.rend(); ++job) {
     NodeState spared = ledger.state(plan.node);
-    for (const JobId id : plan.stopping) without(index, *index.find(id), plan.node, spared);
+    for (const JobId id : plan.stopping) take_leave(index, *index.find(id), plan.node, spared);
     for (const Job* other : taken) {
       if (other != *job && other != nullptr) vacate(index, *other, plan.node, spared);
     }
@@ -88,7 +104,9 @@ bool is_leaving(const Job& job) {
   const auto told = [](const auto& state) {
     return state.stop && state.stop->reason == EndReason::Preempted;
   };
-  if (const auto* running = std::get_if<Running>(&job.state)) return told(*running);
+  if (const auto* running = std::get_if<Running>(&job.state)) {
+    return told(*running) || is_being_parked(job);
+  }
   const auto* starting = std::get_if<Starting>(&job.state);
   return starting != nullptr && told(*starting);
 }
@@ -131,7 +149,7 @@ std::optional<NodePlan> plan_on(Index& index,
                                 NodeIndex node,
                                 const NodeCandidates& there) {
   NodePlan plan{.node = node, .state = index.ledger.state(node), .stopping = there.stopping};
-  for (const JobId id : there.stopping) without(index, *index.find(id), node, plan.state);
+  for (const JobId id : there.stopping) take_leave(index, *index.find(id), node, plan.state);
   std::vector<const PreemptionCandidate*> worst = there.victims;
   std::ranges::sort(worst, [](const PreemptionCandidate* a, const PreemptionCandidate* b) {
     return b->place < a->place;

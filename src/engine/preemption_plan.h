@@ -13,8 +13,8 @@ namespace gflow::engine {
 /// Where room can be made for a job, and by whom.
 struct PreemptionPlan {
   std::map<placement::NodeIndex, placement::NodeState> nodes;  ///< as they will be
-  std::vector<JobId> stopping;                                 ///< told to stop already
-  std::vector<JobId> victims;                                  ///< to be told now
+  std::vector<JobId> stopping;  ///< told to stop already, or being parked
+  std::vector<JobId> victims;   ///< to be told now
 };
 
 /// A running job that allows to be stopped.
@@ -27,7 +27,7 @@ struct PreemptionCandidate {
 /// from one list to the other.
 struct PreemptionCandidates {
   std::vector<PreemptionCandidate> able;
-  std::vector<JobId> leaving;  ///< stopped to make room, but not gone yet
+  std::vector<JobId> leaving;  ///< stopped to make room, but not gone yet, or being parked
 };
 [[nodiscard]] PreemptionCandidates preemption_candidates(Index& index);
 

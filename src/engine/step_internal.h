@@ -41,6 +41,7 @@ class Step {
   void take(const event::NodeRemoved& event);
   void take(const event::StopBegun& event);
   void take(const event::StopRefused& event);
+  void take(const event::ParkingChanged& event);
   void take(const event::Drain& event);
   void take(const event::Tick& event);
   void take(const event::Configure& event);
@@ -80,6 +81,7 @@ class Step {
                                              const Principal& by) const;
   // attempts.cpp
   void decide_end(const Job& job, Outcome outcome);
+  void makes_no_room(JobId victim);
   template <typename Count>
   void run_again(JobId id, const Outcome& outcome, Count count);
   void start_again(const Job& job, const Outcome& outcome);

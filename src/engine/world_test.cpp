@@ -94,9 +94,17 @@ World::World(Order order) : state_({}, "boot"), now_{WallTime(10'000h), MonoTime
   state_.restored(JobId(1));
   for (int i = 0; i < kNodes; ++i) {
     const std::string name = fmt::format("n{}", i);
-    machines_[name] = machine_with_gpus(name, kGpus, "NVIDIA T4", kGpuMemory);
+    machines_[name] = machine(name);
   }
   hear_of_nodes();
+}
+
+Machine World::machine(const std::string& name) const {
+  Machine made = machine_with_gpus(name, kGpus, "NVIDIA T4", kGpuMemory);
+  made.memory = kHostMemory;
+  made.parks = true;
+  for (Device& device : made.devices) device.uuid = fmt::format("GPU-{}-{}", name, device.index);
+  return made;
 }
 
 void World::hear_of_nodes() {
@@ -122,6 +130,9 @@ void World::restart() {
   state_.restore(unhealthy_);
   state_.set_lived(lived, now_.mono);
   state_.restored(next_id);
+  for (const auto& [attempt, parked] : parked_) {
+    take(step(state_, event::ParkingChanged{attempt.first, attempt.second, parked}, now_));
+  }
   hear_of_nodes();
 }
 
@@ -130,7 +141,7 @@ void World::heal() {
   silent_.clear();
   for (int i = 0; i < kNodes; ++i) {
     const std::string name = fmt::format("n{}", i);
-    machines_[name] = machine_with_gpus(name, kGpus, "NVIDIA T4", kGpuMemory);
+    machines_[name] = machine(name);
   }
   const OrderRules order = policy_.order;
   policy_ = {};
@@ -231,7 +242,7 @@ void World::change_nodes(int which) {
       return tell(event::NodeRemoved{name, "sold"});
     default:
       silent_.erase(name);
-      machines_[name] = machine_with_gpus(name, kGpus, "NVIDIA T4", kGpuMemory);
+      machines_[name] = machine(name);
       if (which / kNodes % 4 == 2) machines_[name].devices.pop_back();
       return tell(event::NodesChanged{{machines_[name]}});
   }
@@ -279,8 +290,39 @@ void World::tell(const Event& event) {
     if (launches_ == 5 && answered > 20) launches_ = 0;
     const Event report = reports_.front();
     reports_.erase(reports_.begin());
+    deliver(report);
     take(step(state_, report, now_));
   }
+}
+
+/// What the runner is about to tell is known to it whatever becomes of the daemon.
+void World::deliver(const Event& report) {
+  if (const auto* parking = std::get_if<event::ParkingChanged>(&report)) {
+    const std::pair attempt(parking->job, parking->attempt);
+    if (parked_.contains(attempt)) parked_[attempt] = parking->parked;
+  } else if (const auto* ended = std::get_if<event::AttemptEnded>(&report)) {
+    parked_.erase({ended->job, ended->attempt});
+  }
+}
+
+/// Some jobs have what the driver cannot take away.
+void World::halt(const effect::Suspend& suspend) {
+  const auto* running = std::get_if<Running>(&state_.find(suspend.job)->state);
+  if (running == nullptr || running->parked.how != Parking::Begun) return;
+  const bool can_be = suspend.job.value % 5 != 4;
+  parked_[{suspend.job, suspend.attempt}] = running->parked;
+  reports_.emplace_back(
+      event::ParkingChanged{suspend.job,
+                            suspend.attempt,
+                            can_be ? ParkedMemory{.how = Parking::Parked, .memory = Memory::gib(1)}
+                                   : ParkedMemory{.refused = "it uses managed memory"}});
+}
+
+void World::go_on(const effect::Resume& resume) {
+  const auto at = parked_.find({resume.job, resume.attempt});
+  if (at == parked_.end() || at->second.how == Parking::None) return;
+  at->second.how = Parking::Begun;
+  reports_.emplace_back(event::ParkingChanged{resume.job, resume.attempt, {}});
 }
 
 void World::take(const std::vector<Effect>& effects) {
@@ -288,6 +330,10 @@ void World::take(const std::vector<Effect>& effects) {
   for (const Effect& effect : effects) {
     if (const auto* launch = std::get_if<effect::Launch>(&effect)) {
       reports_.push_back(answer_to_launch(*launch->order));
+    } else if (const auto* suspend = std::get_if<effect::Suspend>(&effect)) {
+      halt(*suspend);
+    } else if (const auto* resume = std::get_if<effect::Resume>(&effect)) {
+      go_on(*resume);
     } else if (const auto* stop = std::get_if<effect::StopAttempt>(&effect)) {
       const Job& job = *state_.find(stop->job);
       const auto* running = std::get_if<Running>(&job.state);
@@ -305,6 +351,7 @@ void World::save(const Effect& effect) {
       saved_[saved->job] = *job;
       // Not stored.
       if (auto* ended = std::get_if<Ended>(&saved_[saved->job].state)) ended->outcome.failure = {};
+      if (auto* runs = std::get_if<Running>(&saved_[saved->job].state)) runs->parked = {};
     }
   } else if (const auto* added = std::get_if<effect::SaveRange>(&effect)) {
     for (std::uint64_t i = 0; i < added->range->count; ++i) {
@@ -341,6 +388,7 @@ std::vector<const Job*> World::jobs(Status status) const {
 
 std::string World::held_twice() const {
   std::map<std::pair<std::string, int>, std::pair<int, std::int64_t>> held;
+  std::map<std::string, std::int64_t> host;
   for (const Job* job : state_.list({.most = 100'000})) {
     if (!is_active(*job)) continue;
     const std::vector<Allocation> parts = allocations_of(*attempt_of(*job));
@@ -354,7 +402,12 @@ std::string World::held_twice() const {
         const Request& asked = job->spec.request;
         const bool may_have_all =
             suspended && asked.gpu_memory == Memory{} && asked.mode == GpuMode::Whole;
-        memory += may_have_all ? kGpuMemory.bytes : asked.gpu_memory.bytes;
+        const Parking parking = running != nullptr ? running->parked.how : Parking::None;
+        if (parking != Parking::Parked) {
+          memory += may_have_all ? kGpuMemory.bytes : asked.gpu_memory.bytes;
+        }
+        if (parking != Parking::None) host[part.node] += asked.gpu_memory.bytes;
+        if (host[part.node] > kHostMemory.bytes) return "more is parked than the host has room for";
         if (memory > kGpuMemory.bytes) return "more memory is held than there is";
         if (!suspended) compute += asked.share.parts;
         if (compute > Share::kWholeParts) return "more compute is held than there is";

@@ -14,6 +14,7 @@ namespace gflow::engine::world {
 constexpr int kNodes = 2;
 constexpr int kGpus = 4;  ///< on each
 constexpr Memory kGpuMemory = Memory::gib(16);
+constexpr Memory kHostMemory = Memory::gib(40);  ///< of each: not all can be parked at once
 
 /// Something people, machines or time do.
 struct Act {
@@ -85,6 +86,10 @@ class World {
  private:
   void take(const std::vector<Effect>& effects);
   void save(const Effect& effect);
+  [[nodiscard]] Machine machine(const std::string& name) const;
+  void halt(const effect::Suspend& suspend);
+  void go_on(const effect::Resume& resume);
+  void deliver(const Event& report);
   [[nodiscard]] Event answer_to_launch(const LaunchOrder& order) const;
   void change_nodes(int which);
   void configure(int which);
@@ -100,6 +105,8 @@ class World {
   int launches_ = 0;       ///< how they go; 0: well
   bool withheld_ = false;  ///< the runner tells nothing
   std::vector<Event> reports_;
+  /// As the runner knows it, of attempts that are under way.
+  std::map<std::pair<JobId, int>, ParkedMemory> parked_;
 };
 
 }  // namespace gflow::engine::world

@@ -15,6 +15,9 @@ namespace {
 constexpr std::size_t kLeastChanges = 1 << 15;
 constexpr std::size_t kMaxChanges = 1 << 16;
 
+/// What the driver keeps on a device for the processes of a job, beyond what they asked for.
+constexpr Memory kOfDriver = Memory::gib(1);
+
 bool contains_all(const std::vector<Label>& labels, const std::vector<Label>& wanted) {
   return std::ranges::includes(labels, wanted);
 }
@@ -209,16 +212,36 @@ Memory Ledger::reserve_on(const Demand& demand, Memory device_memory) const {
 
 Memory Ledger::kept_on(const Demand& demand, Memory device_memory, Presence presence) const {
   const Memory reserved = reserve_on(demand, device_memory);
-  if (presence == Presence::Suspended && reserved == Memory{}) return device_memory;
+  if (!has_gpu_memory(presence)) return Memory{};
+  if (!works(presence) && reserved == Memory{}) return device_memory;
   return reserved;
 }
 
-bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
-  const Demand& wanted = demand(index);
-  if (!device.usable || device.free < share_held(wanted) || !accepts(index, device.model) ||
-      !mode_allows(wanted, device, rules_)) {
-    return false;
+Memory Ledger::copy_of(DemandIndex index,
+                       const NodeState& as,
+                       const std::vector<int>& devices) const {
+  Memory all{};
+  for (const int i : devices) {
+    if (at(i) >= as.devices.size()) continue;
+    const DeviceState& device = as.devices[at(i)];
+    const Memory reserved = reserve_on(demand(index), device.memory_shared);
+    all += reserved == Memory{} ? device.memory : std::min(device.memory, reserved + kOfDriver);
   }
+  return all;
+}
+
+bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
+  return device.usable && accepts(index, device.model) && has_compute(index, device) &&
+         has_memory(index, device);
+}
+
+bool Ledger::has_compute(DemandIndex index, const DeviceState& device) const {
+  const Demand& wanted = demand(index);
+  return device.free >= share_held(wanted) && mode_allows(wanted, device, rules_);
+}
+
+bool Ledger::has_memory(DemandIndex index, const DeviceState& device) const {
+  const Demand& wanted = demand(index);
   if (device.memory == Memory{}) return wanted.gpu_memory == Memory{} && device.suspended == 0;
   const Memory reserve = reserve_on(wanted, device.memory_shared);
   // Beside a suspended job, only what is known to fit.
@@ -251,16 +274,13 @@ std::vector<int> Ledger::first_devices(DemandIndex index, const NodeState& as) c
 
 bool Ledger::can_go_on(DemandIndex index,
                        const NodeState& as,
-                       const std::vector<int>& devices) const {
+                       const std::vector<int>& devices,
+                       Presence presence) const {
   return as.milli_cpus_free >= demand(index).milli_cpus &&
          std::ranges::all_of(devices, [&](int device) {
-           return at(device) < as.devices.size() && can_go_on(index, as.devices[at(device)]);
+           return at(device) < as.devices.size() && has_compute(index, as.devices[at(device)]) &&
+                  (has_gpu_memory(presence) || has_memory(index, as.devices[at(device)]));
          });
-}
-
-bool Ledger::can_go_on(DemandIndex index, const DeviceState& device) const {
-  const Demand& wanted = demand(index);
-  return device.free >= share_held(wanted) && mode_allows(wanted, device, rules_);
 }
 
 bool Ledger::could_fit(DemandIndex index, NodeIndex node) const {
@@ -320,14 +340,14 @@ void Ledger::take_on(NodeState& state,
                      const std::vector<int>& devices,
                      Presence presence) const {
   const Demand& wanted = demand(index);
-  const bool works = presence == Presence::Working;
-  if (works) state.milli_cpus_free -= wanted.milli_cpus;
+  if (works(presence)) state.milli_cpus_free -= wanted.milli_cpus;
   state.memory_free -= wanted.memory;
+  if (has_copy(presence)) state.memory_free -= copy_of(index, state, devices);
   for (const int i : devices) {
     DeviceState& device = state.devices[at(i)];
     device.memory_free -= kept_on(wanted, device.memory_shared, presence);
-    if (!works) {
-      ++device.suspended;
+    if (!works(presence)) {
+      if (has_gpu_memory(presence)) ++device.suspended;
       continue;
     }
     device.free -= share_held(wanted);
@@ -341,14 +361,14 @@ void Ledger::give_back_on(NodeState& state,
                           const std::vector<int>& devices,
                           Presence presence) const {
   const Demand& wanted = demand(index);
-  const bool works = presence == Presence::Working;
-  if (works) state.milli_cpus_free += wanted.milli_cpus;
+  if (works(presence)) state.milli_cpus_free += wanted.milli_cpus;
   state.memory_free += wanted.memory;
+  if (has_copy(presence)) state.memory_free += copy_of(index, state, devices);
   for (const int i : devices) {
     DeviceState& device = state.devices[at(i)];
     device.memory_free += kept_on(wanted, device.memory_shared, presence);
-    if (!works) {
-      --device.suspended;
+    if (!works(presence)) {
+      if (has_gpu_memory(presence)) --device.suspended;
       continue;
     }
     device.free += share_held(wanted);
@@ -431,6 +451,10 @@ std::string Ledger::check() const {
       if (device.free < Share{} || device.free > Share::whole()) {
         return fmt::format(
             "device {} of node '{}' has {} of its compute free", i, name, share_text(device.free));
+      }
+      if (device.suspended < 0) {
+        return fmt::format(
+            "device {} of node '{}' has {} suspended jobs", i, name, device.suspended);
       }
       if (device.users > 1 && device.mode == GpuMode::Whole) {
         return fmt::format(

@@ -51,8 +51,27 @@ struct Node {
   friend bool operator==(const Node& a, const Node& b);
 };
 
-/// How a job is on what it holds. One that is suspended keeps only memory.
-enum class Presence : std::uint8_t { Working, Suspended };
+/// How a job is on what it holds.
+enum class Presence : std::uint8_t {
+  Working,
+  Suspended,  ///< keeps only memory
+  Parking,    ///< suspended, and its GPU memory is on its way to host memory: it has both
+  Parked,     ///< suspended, and has nothing of its GPUs, but host memory for what it had of them
+  Unparking,  ///< works, and has that host memory still
+};
+/// Whether it has compute and CPUs.
+[[nodiscard]] constexpr bool works(Presence presence) {
+  return presence == Presence::Working || presence == Presence::Unparking;
+}
+/// Whether it has memory of its GPUs.
+[[nodiscard]] constexpr bool has_gpu_memory(Presence presence) {
+  return presence != Presence::Parked;
+}
+/// Whether host memory is its own beyond its demand: Ledger::copy_of().
+[[nodiscard]] constexpr bool has_copy(Presence presence) {
+  return presence == Presence::Parking || presence == Presence::Parked ||
+         presence == Presence::Unparking;
+}
 
 /// What is left of a device and who is on it.
 struct DeviceState {
@@ -184,11 +203,15 @@ class Ledger {
   [[nodiscard]] std::vector<int> first_devices(DemandIndex demand, const NodeState& as) const;
   /// Whether a suspended job of this demand could go on if the node stood like this, without it: it
   /// keeps its memory, so that only compute is missing, and what starts nowhere may go on there.
+  /// One that is parked needs the memory of its GPUs, too.
   [[nodiscard]] bool can_go_on(DemandIndex demand,
                                const NodeState& as,
-                               const std::vector<int>& devices) const;
+                               const std::vector<int>& devices,
+                               Presence presence) const;
   /// Whether the device has the compute for it then.
-  [[nodiscard]] bool can_go_on(DemandIndex demand, const DeviceState& device) const;
+  [[nodiscard]] bool has_compute(DemandIndex demand, const DeviceState& device) const;
+  /// Whether it has the memory.
+  [[nodiscard]] bool has_memory(DemandIndex demand, const DeviceState& device) const;
   /// Whether the node could if nothing were held there. Closed nodes count as they would be open.
   [[nodiscard]] bool could_fit(DemandIndex demand, NodeIndex node) const;
   [[nodiscard]] Shortfall shortfall(DemandIndex demand, NodeIndex node) const {
@@ -205,6 +228,12 @@ class Ledger {
   /// What a job of the demand keeps of a device's memory: that, but all of it while it is suspended
   /// and nobody knows how much it has.
   [[nodiscard]] Memory kept_on(const Demand& demand, Memory device_memory, Presence presence) const;
+
+  /// The host memory that a job of the demand needs there for what it has of its devices: no more
+  /// of theirs is parked. With what the driver keeps for the processes of one that declared it.
+  [[nodiscard]] Memory copy_of(DemandIndex demand,
+                               const NodeState& as,
+                               const std::vector<int>& devices) const;
 
   /// Holds the demand's part for one node there. Does not ask whether it fits: a restarted daemon
   /// takes what its jobs have.

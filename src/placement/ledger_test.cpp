@@ -179,6 +179,93 @@ TEST(LedgerSuspended, KeepsOnlyMemory) {
   EXPECT_EQ(ledger.state(node), ledger.emptied().state(node));
 }
 
+/// A node with host memory, a job of 50 GiB of its only GPU in one mode, and what others could
+/// have.
+class LedgerParked : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Node one = node_of(1);
+    one.memory = Memory::gib(100);
+    node = ledger.put(one);
+    held = ledger.intern({.gpus = 1,
+                          .gpu_memory = Memory::gib(50),
+                          .milli_cpus = 16'000,
+                          .memory = Memory::gib(10)});
+    there = {.node = node, .devices = {0}};
+  }
+  [[nodiscard]] bool fits(const Demand& demand) { return ledger.fits(ledger.intern(demand), node); }
+  [[nodiscard]] bool has_host_memory(int gib) { return fits({.memory = Memory::gib(gib)}); }
+  /// Without it, as it stands otherwise.
+  [[nodiscard]] bool can_go_on(Presence presence) {
+    NodeState state = ledger.state(node);
+    ledger.give_back_on(state, held, {0}, presence);
+    return ledger.can_go_on(held, state, {0}, presence);
+  }
+
+  Ledger ledger;
+  NodeIndex node = 0;
+  DemandIndex held = 0;
+  Placement there;
+};
+
+TEST_F(LedgerParked, KeepsHostMemoryForWhatItHadOfItsGpus) {
+  const struct {
+    Presence presence;
+    bool computes;
+    bool on_gpu;
+    int host;  ///< GiB
+  } kRows[] = {
+      {Presence::Working, true, true, 10},
+      {Presence::Suspended, false, true, 10},
+      {Presence::Parking, false, true, 61},
+      {Presence::Parked, false, false, 61},
+      {Presence::Unparking, true, true, 61},
+  };
+  for (const auto& row : kRows) {
+    SCOPED_TRACE(static_cast<int>(row.presence));
+    ledger.take(held, there, row.presence);
+    EXPECT_EQ(fits(whole(1)), !row.computes && !row.on_gpu) << "whatever it uses of the memory";
+    EXPECT_EQ(fits({.gpus = 1, .gpu_memory = Memory::gib(30)}), !row.computes);
+    EXPECT_EQ(fits({.gpus = 1, .gpu_memory = Memory::gib(31)}), !row.computes && !row.on_gpu);
+    EXPECT_EQ(fits({.milli_cpus = 16'000}), !row.computes);
+    EXPECT_TRUE(has_host_memory(100 - row.host));
+    EXPECT_FALSE(has_host_memory(101 - row.host));
+    EXPECT_EQ(ledger.check(), "");
+    Node again = ledger.node(node);
+    again.labels = {{"a", "b"}};
+    ledger.put(again);
+    EXPECT_EQ(ledger.check(), "");
+    ledger.give_back(held, there, row.presence);
+    EXPECT_EQ(ledger.state(node), ledger.emptied().state(node));
+  }
+}
+
+TEST_F(LedgerParked, GoesOnWhereItsGpusHaveItsMemoryAgain) {
+  const DemandIndex urgent = ledger.intern({.gpus = 1, .gpu_memory = Memory::gib(31)});
+  ledger.take(held, there, Presence::Parked);
+  EXPECT_TRUE(can_go_on(Presence::Parked));
+  ledger.take(urgent, there, Presence::Suspended);  // its compute is free, its memory is not
+  EXPECT_FALSE(can_go_on(Presence::Parked));
+  ledger.give_back(urgent, there, Presence::Suspended);
+  EXPECT_TRUE(can_go_on(Presence::Parked));
+  ledger.take(urgent, there);
+  EXPECT_FALSE(can_go_on(Presence::Parked));
+}
+
+/// Which may have all of its GPU.
+TEST_F(LedgerParked, OfOneThatDeclaredNothingItIsWhatTheGpuHas) {
+  const DemandIndex unknown = ledger.intern(whole(1));
+  EXPECT_EQ(ledger.copy_of(unknown, ledger.state(node), {0}), Memory::gib(80));
+  ledger.take(unknown, there, Presence::Parked);
+  EXPECT_TRUE(fits(whole(1)));
+  EXPECT_TRUE(has_host_memory(20));
+  EXPECT_FALSE(has_host_memory(21));
+  ledger.take(held, there, Presence::Suspended);
+  NodeState state = ledger.state(node);
+  ledger.give_back_on(state, unknown, {0}, Presence::Parked);
+  EXPECT_FALSE(ledger.can_go_on(unknown, state, {0}, Presence::Parked));
+}
+
 TEST(LedgerChanges, AreToldSinceAVersion) {
   Ledger ledger;
   const NodeIndex first = ledger.put(node_of(1));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -93,9 +94,10 @@ struct Life {
     if (!held.empty() && !dice.one_in(4)) {
       const auto one = held.begin() + dice.below(static_cast<int>(held.size()));
       ledger.give_back(one->demand, one->placement, one->presence);
-      const bool ends = one->presence == Presence::Suspended || !dice.one_in(4);
+      const bool ends = one->presence != Presence::Working || !dice.one_in(4);
       if (!ends) {
-        one->presence = Presence::Suspended;
+        constexpr std::array kAfter{Presence::Suspended, Presence::Parking, Presence::Parked};
+        one->presence = kAfter.at(static_cast<std::size_t>(dice.below(3)));
         ledger.take(one->demand, one->placement, one->presence);
       } else {
         held.erase(one);
