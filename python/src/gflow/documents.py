@@ -172,6 +172,7 @@ class BlockerView(TypedDict):
     text: str
     need: Union[int, None]
     available: Union[int, None]
+    gpu_kind: str
     holders: list[HolderShown]
     unusable: list[UnusableShown]
     jobs: list[int]
@@ -187,6 +188,7 @@ class BlockerViewPart(TypedDict):
     text: NotRequired[str]
     need: NotRequired[Union[int, None]]
     available: NotRequired[Union[int, None]]
+    gpu_kind: NotRequired[str]
     holders: NotRequired[list[HolderPart]]
     unusable: NotRequired[list[UnusablePart]]
     jobs: NotRequired[list[int]]
