@@ -11,7 +11,6 @@ using placement::Ledger;
 using placement::NodeIndex;
 using placement::NodeState;
 using placement::Placement;
-using placement::Presence;
 
 namespace {
 

@@ -358,6 +358,17 @@ blocker::GpuMemory explain_parked(
   return lacks;
 }
 
+/// Who has compute of a device.
+std::vector<JobId> working_on(const Index& index, placement::NodeIndex node, int gpu) {
+  std::vector<JobId> jobs;
+  const auto on = index.holders.find({node, gpu});
+  if (on == index.holders.end()) return jobs;
+  for (const JobId id : on->second) {
+    if (placement::works(presence_of(*index.find(id)))) jobs.push_back(id);
+  }
+  return jobs;
+}
+
 /// Which of a suspended job's devices on a node lack the compute for it to go on, and who has it.
 void explain_suspended_on(const Index& index,
                           const Job& job,
@@ -381,11 +392,7 @@ void explain_suspended_on(const Index& index,
       continue;
     }
     ++missing;
-    const auto on = index.holders.find({*node, gpu});
-    if (on == index.holders.end()) continue;
-    for (const JobId id : on->second) {
-      if (placement::works(presence_of(*index.find(id)))) holding[id].push_back(gpu);
-    }
+    for (const JobId id : working_on(index, *node, gpu)) holding[id].push_back(gpu);
   }
   if (missing > 0) {
     const int need = static_cast<int>(part.gpus.size());

@@ -58,25 +58,14 @@ bool Step::preempt_for(JobId id, Places& places) {
   const auto& made = std::get<Queued>(index_.find(id)->state).preemption_at;
   const bool lately = made && index_.lived() - *made < index_.policy.preemption.quantum;
   if (lately && !plan->victims.empty()) return false;
+  const auto [told, parking] = tell_victims(*plan, id);
   std::vector<JobId> stopping = plan->stopping;
-  std::vector<JobId> parking;
-  auto longest = std::chrono::seconds::zero();
-  for (const JobId victim : plan->victims) {
-    if (index_.find(victim)->spec.preemption == Preemption::Suspend) {
-      suspend(victim, "");
-      if (is_being_parked(*index_.find(victim))) parking.push_back(victim);
-      continue;
-    }
-    preempt(victim, id);
-    candidates_->leaving.push_back(victim);
-    stopping.push_back(victim);
-  }
+  stopping.insert(stopping.end(), told.begin(), told.end());
   const auto demand = index_.demand_of(index_.find(id)->spec);
   // Where there is room beside what they keep of their GPUs for now, that is not waited for.
   const bool is_there = stopping.empty() && std::ranges::all_of(plan->nodes, [&](const auto& node) {
                           return index_.ledger.fits(demand, node.first);
                         });
-  candidates_->leaving.insert(candidates_->leaving.end(), parking.begin(), parking.end());
   if (!is_there) stopping.insert(stopping.end(), parking.begin(), parking.end());
   // One that stops on several nodes is waited for once.
   std::ranges::sort(stopping);
@@ -85,16 +74,39 @@ bool Step::preempt_for(JobId id, Places& places) {
   if (plan->victims.size() > 1) index_.several_stopped_for.insert(id);
   remember_preemption(id, stopping, !plan->victims.empty());
   if (stopping.empty()) return true;
-  for (const JobId other : stopping) {
-    const Job& job = *index_.find(other);
-    longest = std::max(longest, is_being_parked(job) ? kParkingTakes : job.spec.grace);
-  }
   Reservation kept;
   kept.is_being_made = true;
-  kept.head = {id, index_.now.mono + longest, true};
+  kept.head = {id, index_.now.mono + longest_to_leave(stopping), true};
   for (const auto& [node, state] : plan->nodes) kept.nodes.emplace(node, KeptNode{state, {demand}});
   places.keep(std::move(kept));
   return false;
+}
+
+/// All of these are among the leaving from now on.
+Step::Told Step::tell_victims(const PreemptionPlan& plan, JobId by) {
+  Told told;
+  for (const JobId victim : plan.victims) {
+    if (index_.find(victim)->spec.preemption == Preemption::Suspend) {
+      suspend(victim, "");
+      if (is_being_parked(*index_.find(victim))) told.parking.push_back(victim);
+      continue;
+    }
+    preempt(victim, by);
+    told.stopping.push_back(victim);
+  }
+  for (const auto* jobs : {&told.stopping, &told.parking}) {
+    candidates_->leaving.insert(candidates_->leaving.end(), jobs->begin(), jobs->end());
+  }
+  return told;
+}
+
+std::chrono::seconds Step::longest_to_leave(const std::vector<JobId>& jobs) const {
+  auto longest = std::chrono::seconds::zero();
+  for (const JobId id : jobs) {
+    const Job& job = *index_.find(id);
+    longest = std::max(longest, is_being_parked(job) ? kParkingTakes : job.spec.grace);
+  }
+  return longest;
 }
 
 /// For whom others are preempted is stored with the job, so that a restart does not do it once

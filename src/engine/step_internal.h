@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -123,6 +124,14 @@ class Step {
   // preempt.cpp
   [[nodiscard]] bool might_preempt();
   [[nodiscard]] bool preempt_for(JobId id, Places& places);
+  /// Victims that were told to stop, and those that are suspended and being parked.
+  struct Told {
+    std::vector<JobId> stopping;
+    std::vector<JobId> parking;
+  };
+  [[nodiscard]] Told tell_victims(const PreemptionPlan& plan, JobId by);
+  /// Until the last of these is gone, at the latest.
+  [[nodiscard]] std::chrono::seconds longest_to_leave(const std::vector<JobId>& jobs) const;
   void remember_preemption(JobId id, const std::vector<JobId>& victims, bool told_now);
   void forget_preemption(JobId id);
   void preempt(JobId victim, JobId by);
