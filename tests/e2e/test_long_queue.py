@@ -36,7 +36,8 @@ def ids_on(text):
 def test_a_pager_is_given_what_it_reads(long_queue):
     relay = Relay(long_queue)
     terminal, code = on_terminal(long_queue, "gqueue", env={"GFLOW_SOCKET": relay.path, "PAGER": "head -n 5"})
-    lines = terminal.screen.text().splitlines()
+    # On a busy machine it may say first that it waits.
+    lines = [line for line in terminal.screen.text().splitlines() if " does not answer" not in line]
     assert code == 0 and lines[0].startswith("JOBID") and ids_on("\n".join(lines)) == [1, 2, 3, 4], lines
     assert len(pages_of(relay)) <= 7, relay.asked  # of eleven: one on its way, and one that is asked for meanwhile
     assert all("fields=" in target for target in pages_of(relay)), "more than it looks at is made and read"
