@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -12,6 +13,8 @@
 namespace gflow::engine {
 
 using placement::Ledger;
+using placement::NodeIndex;
+using placement::Presence;
 
 namespace {
 
@@ -27,7 +30,7 @@ bool would_do(const Index& index, const placement::Demand& wanted, DeviceKey key
 /// The jobs on devices of the node that would do, each with those it has of them.
 std::vector<blocker::Holder> device_holders(const Index& index,
                                             const placement::Demand& wanted,
-                                            placement::NodeIndex node,
+                                            NodeIndex node,
                                             Now now) {
   std::map<JobId, std::vector<int>> held;
   for (auto at = index.holders.lower_bound({node, 0});
@@ -47,7 +50,7 @@ std::vector<blocker::Holder> device_holders(const Index& index,
 /// Devices of the node that would do, but that no job can have now.
 std::vector<blocker::Unusable> unusable(const Index& index,
                                         const placement::Demand& wanted,
-                                        placement::NodeIndex node) {
+                                        NodeIndex node) {
   std::vector<blocker::Unusable> found;
   const auto record = index.nodes.find(index.ledger.node(node).name);
   if (record == index.nodes.end()) return found;
@@ -66,20 +69,20 @@ std::vector<blocker::Unusable> unusable(const Index& index,
 }
 
 /// Whether it is only there for what jobs still hold on it.
-bool is_gone(const Index& index, placement::NodeIndex node) {
+bool is_gone(const Index& index, NodeIndex node) {
   const auto record = index.nodes.find(index.ledger.node(node).name);
   return record == index.nodes.end() || record->second.removed;
 }
 
 /// The node that comes closest to having room; nothing if there is no node.
-std::optional<placement::NodeIndex> closest(const Index& index, placement::DemandIndex demand) {
+std::optional<NodeIndex> closest(const Index& index, placement::DemandIndex demand) {
   const Ledger& ledger = index.ledger;
-  const auto distance = [&](placement::NodeIndex node) {
+  const auto distance = [&](NodeIndex node) {
     const placement::Shortfall lacks = ledger.shortfall(demand, node);
     return std::tuple(lacks.selector, lacks.closed, lacks.devices, lacks.milli_cpus, lacks.memory);
   };
-  std::optional<placement::NodeIndex> best;
-  for (placement::NodeIndex node = 0; node < ledger.size(); ++node) {
+  std::optional<NodeIndex> best;
+  for (NodeIndex node = 0; node < ledger.size(); ++node) {
     if (!ledger.is_there(node) || is_gone(index, node)) continue;
     if (!best || distance(node) < distance(*best)) best = node;
   }
@@ -88,14 +91,14 @@ std::optional<placement::NodeIndex> closest(const Index& index, placement::Deman
 
 int nodes_with_room(const Ledger& ledger, placement::DemandIndex demand) {
   int count = 0;
-  for (placement::NodeIndex node = 0; node < ledger.size(); ++node) {
+  for (NodeIndex node = 0; node < ledger.size(); ++node) {
     if (ledger.fits(demand, node)) ++count;
   }
   return count;
 }
 
 /// The node's name where there are several to tell apart.
-std::string node_shown(const Index& index, placement::NodeIndex node) {
+std::string node_shown(const Index& index, NodeIndex node) {
   return index.ledger.count() > 1 ? index.ledger.node(node).name : "";
 }
 
@@ -105,10 +108,7 @@ BlockerKind device_lack(const placement::Shortfall& lacks, const Request& asks) 
   return is_share ? BlockerKind::GpuShare : BlockerKind::Gpus;
 }
 
-Blocker explain_devices(const Index& index,
-                        const Request& asks,
-                        placement::NodeIndex node,
-                        Now now) {
+Blocker explain_devices(const Index& index, const Request& asks, NodeIndex node, Now now) {
   const auto demand = index.ledger.find(placement::demand_of(asks));
   const placement::Demand& wanted = index.ledger.demand(*demand);
   const placement::Shortfall lacks = index.ledger.shortfall(*demand, node);
@@ -137,7 +137,7 @@ Blocker explain_sort(const Index& index, const Request& asks) {
   return blocker::Gpus{1, 0, kind_text(asks), {}, {}, ""};
 }
 
-Blocker explain_closed(const Index& index, placement::NodeIndex node, Now now) {
+Blocker explain_closed(const Index& index, NodeIndex node, Now now) {
   const std::string& name = index.ledger.node(node).name;
   const auto record = index.nodes.find(name);
   if (record != index.nodes.end() && record->second.unreachable) {
@@ -190,7 +190,7 @@ void explain_resources(const Index& index,
   }
   const auto found = closest(index, *demand);
   if (!found) return why.emplace_back(blocker::Nodes{1, 0}), void();
-  const placement::NodeIndex node = *found;
+  const NodeIndex node = *found;
   const placement::Shortfall lacks = ledger.shortfall(*demand, node);
   const std::string& name = ledger.node(node).name;
   if (lacks.selector) why.push_back(explain_sort(index, asks));
@@ -338,9 +338,20 @@ std::optional<blocker::Priority> explain_order(Index& index, const Job& job, Now
   return blocker::Priority{*first, std::nullopt};
 }
 
+/// Those on a device that have of it what `has` says.
+std::vector<JobId> who_has(const Index& index, NodeIndex node, int gpu, bool (*has)(Presence)) {
+  std::vector<JobId> jobs;
+  const auto on = index.holders.find({node, gpu});
+  if (on == index.holders.end()) return jobs;
+  std::ranges::copy_if(on->second, std::back_inserter(jobs), [&](JobId id) {
+    return has(presence_of(*index.find(id)));
+  });
+  return jobs;
+}
+
 /// A parked job's memory of a device, which others have.
 blocker::GpuMemory explain_parked(
-    const Index& index, const Job& job, placement::NodeIndex node, int gpu, Now now) {
+    const Index& index, const Job& job, NodeIndex node, int gpu, Now now) {
   const placement::DeviceState& device =
       index.ledger.state(node).devices[static_cast<std::size_t>(gpu)];
   const Memory reserved =
@@ -348,25 +359,10 @@ blocker::GpuMemory explain_parked(
   const Memory need = reserved == Memory{} ? device.memory_shared : reserved;
   blocker::GpuMemory lacks{need, std::max(Memory{}, need - device.memory_free)};
   lacks.node = node_shown(index, node);
-  if (const auto on = index.holders.find({node, gpu}); on != index.holders.end()) {
-    for (const JobId id : on->second) {
-      const Job& other = *index.find(id);
-      if (!placement::has_gpu_memory(presence_of(other))) continue;
-      lacks.holders.push_back(holder_of(index, other, {gpu}, now));
-    }
+  for (const JobId id : who_has(index, node, gpu, placement::has_gpu_memory)) {
+    lacks.holders.push_back(holder_of(index, *index.find(id), {gpu}, now));
   }
   return lacks;
-}
-
-/// Who has compute of a device.
-std::vector<JobId> working_on(const Index& index, placement::NodeIndex node, int gpu) {
-  std::vector<JobId> jobs;
-  const auto on = index.holders.find({node, gpu});
-  if (on == index.holders.end()) return jobs;
-  for (const JobId id : on->second) {
-    if (placement::works(presence_of(*index.find(id)))) jobs.push_back(id);
-  }
-  return jobs;
 }
 
 /// Which of a suspended job's devices on a node lack the compute for it to go on, and who has it.
@@ -392,7 +388,7 @@ void explain_suspended_on(const Index& index,
       continue;
     }
     ++missing;
-    for (const JobId id : working_on(index, *node, gpu)) holding[id].push_back(gpu);
+    for (const JobId id : who_has(index, *node, gpu, placement::works)) holding[id].push_back(gpu);
   }
   if (missing > 0) {
     const int need = static_cast<int>(part.gpus.size());
