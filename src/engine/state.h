@@ -44,8 +44,8 @@ struct Totals {
 struct Preview {
   std::vector<Blocker> blockers;  ///< what keeps it waiting whatever is free, then what it lacks
   bool cancelled = false;         ///< at once: what it depends on has ended otherwise
-  /// Of one that waits for room alone:
-  std::optional<WallTime> start;     ///< expected
+  /// Of one that waits for room alone or, where there is room, for those ahead of it:
+  std::optional<WallTime> start;     ///< expected; now: it passes those that wait
   std::optional<std::size_t> ahead;  ///< jobs that go before it
 };
 
