@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,12 @@ void commits(const std::string& path) {
   }
 }
 
+/// As if the last run had not ended in order.
+void forget_end(const std::string& path) {
+  std::fstream ids(path + ".ids", std::ios::in | std::ios::out | std::ios::binary);
+  ids << fmt::format("{:<255}\n", "gflow-ids-2 1 1 0 open - boot");
+}
+
 void history(const std::string& path, std::uint64_t many_ended, std::uint64_t many_queued) {
   {
     auto store = open(path);
@@ -137,7 +144,7 @@ void history(const std::string& path, std::uint64_t many_ended, std::uint64_t ma
                jobs,
                loading.seconds());
     store.reset();
-    (void)std::remove((path + ".ids").c_str());  // as if it had not ended in order
+    forget_end(path);
   }
 }
 

@@ -131,7 +131,7 @@ Result<void> Recoverer::open_sources() {
   if (sources_.empty()) return {};
   const store::Salvage& base = *sources_.front().content;
   recovery_.base = sources_.front().path;
-  recovery_.complete = base.is_whole() && base.commits() >= known_.commits;
+  recovery_.complete = base.is_whole() && known_.is_all && base.commits() >= known_.commits;
   return {};
 }
 

@@ -138,7 +138,7 @@ TEST(Arrays, AreSavedFromADatabaseThatWasLost) {
 TEST(Arrays, RowsThatOverlapAreDamage) {
   Arrays arrays;
   arrays.store.reset();
-  ASSERT_TRUE(os::remove_tree(arrays.path + ".ids"));  // by which it would be known as changed
+  forget_run(arrays.path);  // by which it would be known as changed
   SQLite::Database(arrays.path, SQLite::OPEN_READWRITE)
       .exec("UPDATE jobs SET range_first = 1 WHERE range_first IS NOT NULL");
   arrays.store = open(arrays.path);

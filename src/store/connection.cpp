@@ -48,6 +48,13 @@ Result<void> check_commits(SQLite::Database& database,
           .getInt() != 0;
   const auto held = static_cast<std::uint64_t>(
       counts ? database.execAndGet("SELECT commits FROM meta").getInt64() : 0);
+  if (held > 0 && !sidecar.is_known()) {
+    return fail(Code::Damaged,
+                fmt::format("'{0}.ids', by which it is known whether anything is missing in the "
+                            "database '{0}', is not there or damaged: put it back, or 'gflow "
+                            "doctor --recover' takes over what the database holds",
+                            printable(path)));
+  }
   if (held >= sidecar.commits()) return {};
   const auto next_id =
       static_cast<std::uint64_t>(database.execAndGet("SELECT next_id FROM meta").getInt64());

@@ -225,7 +225,7 @@ Result<Known> known_of(const std::string& path) {
   if (!is_there) return Known{};
   const std::string boot_id = GF_TRY(os::boot_id());
   const Sidecar sidecar = GF_TRY(Sidecar::open(path + ".ids", boot_id));
-  return Known{sidecar.next_id(), sidecar.commits()};
+  return Known{sidecar.next_id(), sidecar.commits(), sidecar.is_known()};
 }
 
 Result<std::vector<std::string>> install(const std::string& fresh,

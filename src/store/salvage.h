@@ -53,6 +53,7 @@ class Salvage {
 struct Known {
   JobId next_id{1};           ///< smallest id that was certainly not given out
   std::uint64_t commits = 0;  ///< batches that were certainly committed
+  bool is_all = false;        ///< those are all; if not, there may have been more
 };
 [[nodiscard]] Result<Known> known_of(const std::string& path);
 

@@ -56,6 +56,8 @@ constexpr int kNewestSchema = 20;
 /// From schema 13 on.
 [[nodiscard]] std::vector<Token> tokens();
 
+/// Makes PATH.ids that of a run of which nothing is known but that it did not end in order.
+void forget_run(const std::string& path);
 /// Opens or fails the test.
 [[nodiscard]] std::unique_ptr<Store> open(const std::string& path);
 /// All jobs, or fails the test.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -17,6 +18,11 @@ Directory::Directory() : path_("/tmp/gflow-store-XXXXXX") {
 
 Directory::~Directory() {
   (void)os::remove_tree(path_);  // what is left in /tmp harms nobody
+}
+
+void forget_run(const std::string& path) {
+  const std::string line = fmt::format("{:<255}\n", "gflow-ids-2 1 1 0 open - boot");
+  if (!os::write_file(path + ".ids", line)) throw std::runtime_error("write " + path + ".ids");
 }
 
 WallTime at(int seconds) {

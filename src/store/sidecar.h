@@ -23,6 +23,8 @@ class Sidecar {
   /// Reads it, or creates it. A content that is not understood counts as none.
   [[nodiscard]] static Result<Sidecar> open(const std::string& path, const std::string& boot_id);
 
+  /// As found by open(): whether it was there, and understood. If not, nothing is known.
+  [[nodiscard]] bool is_known() const { return !found_.boot_id.empty(); }
   /// As found by open(): of the database an orderly end left; empty if that is not known.
   [[nodiscard]] const std::string& digest() const { return found_.digest; }
   /// As found by open(): batches that were certainly committed.
@@ -47,7 +49,7 @@ class Sidecar {
     std::uint64_t commits = 0;
     bool in_order = false;  ///< for people who read the file
     std::string digest;
-    std::string boot_id;
+    std::string boot_id;  ///< never empty in one that was written
   };
   enum class Sync { No, Yes };
   Sidecar(os::Fd fd, std::string path, std::string boot_id);

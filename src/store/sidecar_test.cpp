@@ -43,6 +43,7 @@ TEST(SidecarTest, RemembersWhichIdsMayHaveBeenGivenOut) {
     EXPECT_EQ(sidecar.next_id(), JobId(c.next_id)) << c.what;
     EXPECT_EQ(sidecar.digest(), c.ends ? "1000-abcd" : "") << c.what;
     EXPECT_EQ(sidecar.commits(), 8U) << c.what;
+    EXPECT_TRUE(sidecar.is_known()) << c.what;
   }
 }
 
@@ -55,6 +56,7 @@ TEST(SidecarTest, ReadsWhatTheFirstVersionWrote) {
   EXPECT_EQ(sidecar.next_id(), JobId(1500));
   EXPECT_EQ(sidecar.digest(), "");
   EXPECT_EQ(sidecar.commits(), 0U);
+  EXPECT_TRUE(sidecar.is_known());
 }
 
 TEST(SidecarTest, AContentItCannotReadCountsAsNone) {
@@ -65,6 +67,7 @@ TEST(SidecarTest, AContentItCannotReadCountsAsNone) {
     const auto sidecar = Sidecar::open(directory.file("ids"), "boot").value();
     EXPECT_EQ(sidecar.next_id(), JobId(1));
     EXPECT_EQ(sidecar.digest(), "");
+    EXPECT_FALSE(sidecar.is_known());
   }
 }
 

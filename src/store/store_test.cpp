@@ -419,7 +419,7 @@ void damage(const std::string& path, int first) {
     (void)store->commit(batch_of(jobs, payload()));
   }
   spoil_pages(path, first);
-  (void)os::remove_tree(path + ".ids");
+  forget_run(path);
 }
 
 TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {

@@ -80,6 +80,25 @@ def test_deleted_wal(busy):
     assert busy.wait(busy.first)[0]["outcome"]["exit_code"] == 3
 
 
+@pytest.mark.parametrize("end", ["killed", "down"])
+def test_a_database_without_its_ids(busy, end):
+    """What is missing in it cannot be told: as after a kill the WAL may have been lost with them."""
+    if end == "killed":
+        busy.kill_daemon()
+    else:
+        busy.down()
+    (busy.state / "gflow.db.ids").unlink()
+    assert f"'{busy.state}/gflow.db.ids', by which it is known whether anything is missing" in refused(busy)
+    done = recover(busy)
+    assert done["needed"] and not done["complete"] and (done["jobs"], done["missing"]) == (8, [])
+    busy.up()
+    again = busy.job(busy.first)
+    assert (again["status"], again["gpu_indices"]) == ("Running", [0])
+    busy.gate.open()
+    assert busy.wait(busy.first)[0]["outcome"]["exit_code"] == 3
+    assert busy.submit("true") > max(busy.waiting), "an id was given out again"
+
+
 @pytest.mark.parametrize("ids", ["kept", "removed"])
 def test_deleted_database_while_a_job_runs(busy, ids):
     busy.kill_daemon()
