@@ -67,6 +67,15 @@ void fields(Io& io, T& limits) {
 }
 
 template <>
+inline constexpr std::string_view kSchemaName<ParkedMemory> = "ParkedMemory";
+template <class Io, Like<ParkedMemory> T>
+void fields(Io& io, T& parked) {
+  io.field("state", parked.how);
+  io.field("bytes", parked.memory);
+  io.field("refused", parked.refused);
+}
+
+template <>
 inline constexpr std::string_view kSchemaName<JobView> = "JobView";
 template <class Io, Like<JobView> T>
 void fields(Io& io, T& job) {
@@ -87,6 +96,7 @@ void fields(Io& io, T& job) {
   io.known_text("placed_because", job.placed_because);
   io.field("gpu_memory", job.gpu_memory);
   io.field("gpu_limits", job.gpu_limits);
+  io.field("parked", job.parked);
   io.field("attempt", job.attempt);
   io.field("retries", job.retries);
   io.known_amount("pid", job.pid);

@@ -23,6 +23,9 @@ namespace gflow::api {
   return end_reason_name(reason);
 }
 [[nodiscard]] constexpr std::string_view json_name(GpuLimit limit) { return gpu_limit_name(limit); }
+[[nodiscard]] constexpr std::string_view json_name(Parking parking) {
+  return parking_name(parking);
+}
 [[nodiscard]] constexpr std::string_view json_name(GpuMode mode) { return gpu_mode_name(mode); }
 [[nodiscard]] constexpr std::string_view json_name(Preemption preemption) {
   return preemption_name(preemption);
@@ -96,6 +99,8 @@ template <>
 inline constexpr auto kValues<PathClass> = named<PathClass>();
 template <>
 inline constexpr auto kValues<GpuLimit> = named<GpuLimit>();
+template <>
+inline constexpr auto kValues<Parking> = named<Parking>();
 template <>
 inline constexpr auto kValues<GpuMode> = named<GpuMode>();
 template <>

@@ -56,7 +56,10 @@ struct JobView {
   std::string placed_because;            ///< one line for people; "" where there was no choice
   std::vector<GpuMemoryUse> gpu_memory;  ///< while it has devices whose source tells
   std::optional<GpuLimits>
-      gpu_limits;   ///< while it runs and shares a GPU: what holds it to its part
+      gpu_limits;  ///< while it runs and shares a GPU: what holds it to its part
+  /// Of one that is, or was, suspended in this attempt: where its GPU memory is, if that is not
+  /// where it is without more ado.
+  std::optional<ParkedMemory> parked;
   int attempt = 0;  ///< 0: never started
   int retries = 0;
   int pid = 0;
@@ -169,6 +172,7 @@ struct DaemonView {
   std::string enforcement_binding;
   std::string enforcement_gpu_memory;
   std::string enforcement_gpu_compute;
+  std::string enforcement_parking;    ///< of GPU memory; "" where there is none to be parked
   std::vector<std::string> warnings;  ///< disk nearly full, probe does not answer, ...
   std::chrono::seconds up_time{0};    ///< by the time that passed, whatever the clock says
 };

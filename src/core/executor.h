@@ -34,6 +34,8 @@ struct Gone {
 struct NeverRan {};  ///< and now never will: the claim is revoked
 struct StillRuns {
   int pid = 0;
+  /// Begun: it is found out, or undone, by suspend() or resume(), of which Parks tells.
+  ParkedMemory parked{};
 };
 struct Over {
   Outcome outcome;
@@ -50,7 +52,14 @@ struct Adopted {
   int attempt = 0;
   Adoption how;
 };
-using Report = std::variant<Started, Gone, Adopted>;
+/// What became of the GPU memory of an attempt after suspend() or resume(): it is parked, or could
+/// not be and the attempt is suspended with it, or it is back.
+struct Parks {
+  JobId job;
+  int attempt = 0;
+  ParkedMemory parked;
+};
+using Report = std::variant<Started, Gone, Adopted, Parks>;
 
 /// An attempt of which it is not known how it stands.
 struct Doubt {
@@ -68,6 +77,9 @@ struct Enforcement {
   std::string binding;    ///< "cgroup v2 cpuset.cpus", "cgroup v1 cpuset.cpus", "sched_setaffinity"
   std::string gpu_memory;   ///< of jobs that share a GPU: kGpuHeld
   std::string gpu_compute;  ///< of those with a part of its time: the same
+  /// What takes the GPU memory of suspended jobs to host memory: kGpuParked; "" where there is no
+  /// GPU of which it could be taken, or that is being found out.
+  std::string parking{};
 };
 
 /// What libgflow-share.so does where it is installed.
@@ -75,6 +87,10 @@ inline constexpr std::string_view kGpuHeld =
     "libgflow-share.so, in programs that use an NVIDIA GPU through the CUDA driver";
 inline constexpr std::string_view kGpuNotHeld =
     "none: libgflow-share.so is not installed, or in a directory with a space or a colon";
+
+/// What Enforcement::parking says where it can be.
+inline constexpr std::string_view kGpuParked =
+    "gflow-park, of jobs with one NVIDIA GPU, by the CUDA driver";
 
 /// What the store knows of an attempt: whether its program is known to have run.
 enum class Progress { Committed, Started };
@@ -98,8 +114,10 @@ class Executor {
   /// Sends this signal to all its processes and does nothing else; a suspended one gets it when it
   /// goes on. Not repeated by who calls.
   virtual void signal(JobId job, int attempt, int number) = 0;
-  /// Stops every process of the attempt where it stands, or lets them go on.
-  virtual void suspend(JobId job, int attempt) = 0;
+  /// Stops every process of the attempt where it stands, or lets them go on. `park`: before that,
+  /// what it has of its GPU is taken to host memory, no more than so much, and Parks follows; 0: it
+  /// keeps it, unless it is parked already, which resume() ends, and of which Parks tells.
+  virtual void suspend(JobId job, int attempt, Memory park) = 0;
   virtual void resume(JobId job, int attempt) = 0;
   /// The limit counts from the start of the attempt; empty: none. `ran`: how long it has run by
   /// now, without the time it was suspended. Told after each adoption, too.
@@ -135,6 +153,8 @@ class Executor {
   /// The TCP ports of its node that an attempt of its own that is under way was given; none if it
   /// was given none.
   [[nodiscard]] virtual PortBlock ports(JobId job, int attempt) const = 0;
+  /// Whether it can take the GPU memory of suspended attempts to host memory on one of its nodes.
+  [[nodiscard]] virtual bool parks(const std::string& node) const = 0;
   /// What is enforced on one of its nodes.
   [[nodiscard]] virtual executor::Enforcement enforcement(const std::string& node) const = 0;
   /// Readable while poll() has something to say, from whatever thread that came. The executor's

@@ -10,7 +10,7 @@ class IdleExecutor : public Executor {
  public:
   void launch(const LaunchOrder& /*order*/) override {}
   void stop(JobId /*job*/, int /*attempt*/, int /*signal*/, EndReason /*reason*/) override {}
-  void suspend(JobId /*job*/, int /*attempt*/) override {}
+  void suspend(JobId /*job*/, int /*attempt*/, Memory /*park*/) override {}
   void resume(JobId /*job*/, int /*attempt*/) override {}
   void signal(JobId /*job*/, int /*attempt*/, int /*number*/) override {}
   void change_limit(JobId /*job*/,
@@ -32,6 +32,7 @@ class IdleExecutor : public Executor {
   [[nodiscard]] Memory log_size(JobId /*job*/) const override { return {}; }
   [[nodiscard]] GpuLimits gpu_limits(JobId /*job*/, int /*attempt*/) const override { return {}; }
   [[nodiscard]] PortBlock ports(JobId /*job*/, int /*attempt*/) const override { return {}; }
+  [[nodiscard]] bool parks(const std::string& /*node*/) const override { return false; }
   [[nodiscard]] executor::Enforcement enforcement(const std::string& /*node*/) const override {
     return {};
   }

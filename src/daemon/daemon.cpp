@@ -113,6 +113,8 @@ Result<std::unique_ptr<runner::Runner>> open_runner(const Options& options,
   wanted.attempts_dir = options.paths.attempts_dir();
   wanted.logs_dir = options.paths.logs_dir;
   wanted.shim = GF_TRY(os::helper_program("gflow-shim"));
+  wanted.park = os::helper_program("gflow-park").value_or("");
+  wanted.probes_parking = source.machine().source == "nvml" && !source.machine().devices.empty();
   wanted.share_library = os::helper_library("libgflow-share.so").value_or("");
   wanted.serves_everyone = options.system;
   wanted.boot_id = boot_id;

@@ -413,6 +413,11 @@ void Loop::take_reports(Executor& executor) {
       shell_.post(engine::event::AttemptStarted{started->job, started->attempt, started->pid});
     } else if (const auto* adopted = std::get_if<executor::Adopted>(&report)) {
       shell_.adopted(adopted->job, adopted->attempt, adopted->how);
+    } else if (auto* parks = std::get_if<executor::Parks>(&report)) {
+      log_parking(*parks);
+      shell_.post(
+          engine::event::ParkingChanged{parks->job, parks->attempt, std::move(parks->parked)});
+      parts_.source->refresh();
     } else {
       auto& gone = std::get<executor::Gone>(report);
       gone.outcome.peak_gpu_memory = peaks_.take(gone.job);
@@ -420,7 +425,28 @@ void Loop::take_reports(Executor& executor) {
       parts_.source->refresh();
     }
   }
+  // That is found out after the start.
+  if (parks() != state_.nodes().at(parts_.node).machine.parks) {
+    shell_.post(engine::event::NodesChanged{{reading()}});
+  }
   soon();
+}
+
+/// Whether the GPU memory of suspended jobs can be taken to host memory here.
+bool Loop::parks() const { return parts_.executors.front().executor->parks(parts_.node); }
+
+void Loop::log_parking(const executor::Parks& parks) {
+  if (!parks.parked.refused.empty()) {
+    spdlog::warn("job {} keeps its GPU memory while it is suspended: {}",
+                 parks.job.value,
+                 printable(parks.parked.refused));
+  } else if (parks.parked.how == Parking::Parked) {
+    spdlog::info("the GPU memory of job {} is in host memory ({})",
+                 parks.job.value,
+                 memory_text(parks.parked.memory));
+  } else {
+    spdlog::info("job {} has its GPU memory back", parks.job.value);
+  }
 }
 
 void Loop::watch_devices() {
@@ -453,6 +479,7 @@ Machine Loop::reading() {
       holders_of);
   machine.name = parts_.node;
   machine.labels = parts_.config.labels;
+  machine.parks = parks();
   fill_memory(machine, parts_.config.gpus);
   peaks_.see(machine);
   return machine;

@@ -172,6 +172,7 @@ api::DaemonView Loop::daemon(OthersJobs shown) const {
   view.enforcement_binding = enforced.binding;
   view.enforcement_gpu_memory = enforced.gpu_memory;
   view.enforcement_gpu_compute = enforced.gpu_compute;
+  view.enforcement_parking = enforced.parking;
   view.warnings = warnings(shown);
   return view;
 }

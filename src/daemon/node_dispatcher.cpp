@@ -99,7 +99,11 @@ void NodeDispatcher::stop(const Job& job) {
 }
 
 void NodeDispatcher::suspend(const Job& job) {
-  if (Executor* executor = executor_of(job)) executor->suspend(job.id, attempt_of(job)->number);
+  Executor* executor = executor_of(job);
+  if (executor == nullptr) return;
+  const auto* running = std::get_if<Running>(&job.state);
+  const bool parks = running != nullptr && running->parked.how == Parking::Begun;
+  executor->suspend(job.id, attempt_of(job)->number, parks ? running->parked.memory : Memory{});
 }
 
 void NodeDispatcher::resume(const Job& job) {

@@ -17,8 +17,8 @@ class Noted : public IdleExecutor {
   void stop(JobId job, int /*attempt*/, int signal, EndReason /*reason*/) override {
     said += "stop " + std::to_string(job.value) + " " + std::to_string(signal) + "; ";
   }
-  void suspend(JobId job, int /*attempt*/) override {
-    said += "suspend " + std::to_string(job.value) + "; ";
+  void suspend(JobId job, int /*attempt*/, Memory park) override {
+    said += "suspend " + std::to_string(job.value) + (park > Memory{} ? " and park; " : "; ");
   }
   void signal(JobId job, int /*attempt*/, int number) override {
     said += "signal " + std::to_string(job.value) + " " + std::to_string(number) + "; ";
@@ -127,13 +127,23 @@ TEST_F(Routing, EachOrderGoesToItsNode) {
     dispatcher.launch(order_for(*job));
     dispatcher.suspend(*job);
     dispatcher.resume(*job);
+    Job parks = *job;
+    auto& running = std::get<Running>(parks.state);
+    running.parked = {.how = Parking::Begun, .memory = Memory::gib(9)};
+    dispatcher.suspend(parks);
+    running.parked.how = Parking::Parked;
+    dispatcher.suspend(parks);
     dispatcher.signal(*job, 10);
     dispatcher.change_limit(*job);
     dispatcher.stop(*job);
     EXPECT_TRUE(std::holds_alternative<executor::StillRuns>(dispatcher.adopt(*job)));
   }
-  EXPECT_EQ(first.said, "launch 1 true; suspend 1; resume 1; signal 1 10; limit 1; stop 1 0; ");
-  EXPECT_EQ(second.said, "launch 2 true; suspend 2; resume 2; signal 2 10; limit 2; stop 2 0; ");
+  EXPECT_EQ(first.said,
+            "launch 1 true; suspend 1; resume 1; suspend 1 and park; suspend 1; signal 1 10; limit "
+            "1; stop 1 0; ");
+  EXPECT_EQ(second.said,
+            "launch 2 true; suspend 2; resume 2; suspend 2 and park; suspend 2; signal 2 10; limit "
+            "2; stop 2 0; ");
   EXPECT_TRUE(posted.empty());
 }
 

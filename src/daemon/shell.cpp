@@ -73,6 +73,9 @@ void Shell::take_over(const Job& job, const executor::Adoption& found) {
     post(engine::event::AttemptEnded{job.id, attempt, over->outcome});
   } else if (const auto* runs = std::get_if<executor::StillRuns>(&found)) {
     post(engine::event::AttemptStarted{job.id, attempt, runs->pid});
+    if (runs->parked != ParkedMemory{}) {
+      post(engine::event::ParkingChanged{job.id, attempt, runs->parked});
+    }
     // What was committed may never have been said, that there is no limit any more, too: it is safe
     // to say it twice.
     dispatcher_.change_limit(job);

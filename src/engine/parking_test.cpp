@@ -162,6 +162,17 @@ TEST_F(Parks, WhereItCannotBeItKeepsItsMemory) {
   EXPECT_FALSE(suspended);
 }
 
+/// It is found out after the start of the daemon.
+TEST_F(Parks, WhoWaitsHasRoomMadeAsSoonAsItIsKnownThatItCanBe) {
+  machine.parks = false;
+  hear_of_node();
+  (void)submit_urgent();
+  EXPECT_FALSE(suspended);
+  machine.parks = true;
+  hear_of_node();
+  EXPECT_TRUE(suspended);
+}
+
 /// Its compute may be free and its memory another's, who is suspended beside it.
 TEST_F(Parks, ItGoesOnWhenItsMemoryIsFreeAndItIsSaidWhoHasIt) {
   tell(event::Suspend{{first}, system_principal()});

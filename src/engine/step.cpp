@@ -111,11 +111,12 @@ void Step::take(const event::NodesChanged& event) {
                             known.removed == told.removed &&
                             decides_alike(known.machine, told.machine);
     if (known.removed) index_.removed.erase(machine.name);
+    const bool now_parks = told.machine.parks && !known.machine.parks;
     known = std::move(told);
     if (shown_only) continue;
     is_news = true;
     if (index_.find_drained(known.machine)) effects_.emplace_back(effect::SaveDrains{});
-    if (index_.put_node(known)) decides_ = true;
+    if (index_.put_node(known) || now_parks) decides_ = true;
     tell_overuse(known.machine);
   }
   if (!is_news) return;

@@ -174,6 +174,50 @@ Result<void> AttemptFiles::create(const attempt::Order& order,
   return os::write_file(directory_ + "/order", *text);
 }
 
+Result<ParkRecord> AttemptFiles::park_record() const {
+  for (const auto& [path, how] :
+       {std::pair(parking_path(), Parking::Begun), std::pair(parked_path(), Parking::Parked)}) {
+    const auto text = GF_TRY(os::read_if_exists(path));
+    if (!text) continue;
+    ParkRecord record = parse_park_record(*text);
+    record.how = how;
+    return record;
+  }
+  ParkRecord record;
+  record.refused = printable(GF_TRY(os::read_if_exists(unparkable_path())).value_or(""));
+  return record;
+}
+
+Result<os::Fd> AttemptFiles::begin_parking(Memory most) const {
+  const std::string path = parking_path();
+  if (::rename(parked_path().c_str(), path.c_str()) != 0 && errno != ENOENT) {
+    return os::errno_error("rename", path);
+  }
+  os::Fd file = GF_TRY(os::open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW));
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return os::errno_error("lock", path);
+    return fail(Code::WrongState, "gflow-park is still at it, as it was begun before");
+  }
+  struct stat facts{};
+  if (::fstat(file.get(), &facts) != 0) return os::errno_error("look at", path);
+  if (facts.st_size == 0) GF_CHECK(os::write_all(file.get(), park_record_head(most)));
+  return file;
+}
+
+Result<void> AttemptFiles::note_parked() const {
+  if (::rename(parking_path().c_str(), parked_path().c_str()) == 0) return {};
+  return os::errno_error("rename", parking_path());
+}
+
+Result<void> AttemptFiles::end_parking(const std::string& refused) const {
+  // Where it cannot be written it is found out once more.
+  if (!refused.empty()) (void)os::write_file(unparkable_path(), refused);
+  for (const std::string& path : {parking_path(), parked_path()}) {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return os::errno_error("remove", path);
+  }
+  return {};
+}
+
 Result<bool> AttemptFiles::exist() const {
   struct stat facts{};
   if (::stat(directory_.c_str(), &facts) == 0) return true;

@@ -11,6 +11,8 @@
 #include "base/result.h"
 #include "core/gpu_limits.h"
 #include "core/job.h"
+#include "os/fd.h"
+#include "runner/park_record.h"
 
 namespace gflow::runner {
 
@@ -44,6 +46,20 @@ class AttemptFiles {
   /// Writes it into the account; nothing without one of this gflow.
   [[nodiscard]] Result<void> change_share_limit(Share limit) const;
 
+  // Where its GPU memory is, is what the name of one file says: `parking` where only the driver
+  // knows how the processes stand, `parked` where all of it is in host memory, none where none is.
+  // `unparkable` says why it cannot be taken there.
+
+  [[nodiscard]] Result<ParkRecord> park_record() const;
+  /// From here on it is `parking`; the file, to be written at its end. One that was begun before
+  /// goes on. Errors: WrongState if who was begun before holds its lock, as whoever has a copy of
+  /// what is returned does.
+  [[nodiscard]] Result<os::Fd> begin_parking(Memory most) const;
+  /// It is all in host memory.
+  [[nodiscard]] Result<void> note_parked() const;
+  /// It is all on its GPU; `refused`: why it stays there, if it has to.
+  [[nodiscard]] Result<void> end_parking(const std::string& refused = {}) const;
+
   /// Makes the directory with the order, script, configuration and, if it is held to a part of its
   /// devices, the account. The latter three files belong to the order's user; the directories they
   /// lie in do not, so that whoever removes or walks them meets nothing a user put there. Errors
@@ -76,6 +92,9 @@ class AttemptFiles {
 
  private:
   [[nodiscard]] std::string account_path() const;
+  [[nodiscard]] std::string parking_path() const { return directory_ + "/parking"; }
+  [[nodiscard]] std::string parked_path() const { return directory_ + "/parked"; }
+  [[nodiscard]] std::string unparkable_path() const { return directory_ + "/unparkable"; }
   [[nodiscard]] Result<void> link_turn(const std::string& name, const attempt::Order& order) const;
 
   JobId job_;

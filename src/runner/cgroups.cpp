@@ -298,6 +298,18 @@ Result<void> Cgroups::set_limits(const Places& places, const LaunchLimits& limit
   return {};
 }
 
+/// That of cgroup v1 with swap is never below the one without: which is written first depends on
+/// whether it grows.
+Result<void> Cgroups::change_memory_limit(const std::string& group, Memory limit) {
+  const std::string bytes = std::to_string(limit.bytes);
+  const std::string unified = group + "/memory.max";
+  if (os::exists(unified)) return set(unified, bytes);
+  (void)set(group + "/memory.memsw.limit_in_bytes", bytes);  // not there without swap accounting
+  GF_CHECK(set(group + "/memory.limit_in_bytes", bytes));
+  (void)set(group + "/memory.memsw.limit_in_bytes", bytes);
+  return {};
+}
+
 void Cgroups::remove(const std::vector<std::string>& directories) {
   for (const std::string& directory : directories) remove_group(directory);
 }

@@ -56,6 +56,9 @@ class Cgroups {
   /// The directories it made to make groups in go, if no group is left in them.
   void remove_empty_parents() const;
 
+  /// Another limit for a group with one, as create() notes it (Order::memory_cgroup).
+  [[nodiscard]] static Result<void> change_memory_limit(const std::string& group, Memory limit);
+
   [[nodiscard]] const Enforcement& enforcement() const { return enforcement_; }
 
  private:

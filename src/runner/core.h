@@ -12,6 +12,7 @@
 
 #include "attempt/claim.h"
 #include "attempt/control.h"
+#include "os/child.h"
 #include "os/fd.h"
 #include "runner/attempt_files.h"
 #include "runner/cgroups.h"
@@ -28,7 +29,7 @@ namespace gflow::runner {
 struct Runner::Core {
   using Key = std::pair<JobId, int>;
   /// Which descriptor of an attempt epoll found ready.
-  enum class Source : std::uint64_t { Status, Shim, Survivor, Events, FirstProcess };
+  enum class Source : std::uint64_t { Status, Shim, Survivor, Events, FirstProcess, Parking };
 
   Core(Options given, Cgroups usable);
   ~Core();
@@ -44,6 +45,11 @@ struct Runner::Core {
   void change_limit(Key key,
                     std::optional<std::chrono::seconds> limit,
                     std::chrono::milliseconds ran);
+  void suspend(Key key, Memory park);
+  void resume(Key key);
+  /// Asks whether the driver of this machine can take GPU memory away; poll() hears it.
+  void begin_probe();
+  [[nodiscard]] std::string parking_enforcement() const;
   [[nodiscard]] Adoption adopt(Key key, const Adopting& known);
   void forget(Key key);
   /// For the next launch. Without it that takes longer, nothing else.
@@ -89,6 +95,10 @@ struct Runner::Core {
   SpareFiles spare;
   std::set<Key> ports_unread;  ///< attempts taken over whose ports are not known yet
   std::vector<Report> reports;
+  std::optional<os::Child> probe;    ///< begin_probe()
+  std::string probe_said;            ///< why it cannot
+  bool can_park = false;             ///< it said so
+  std::vector<os::Child> abandoned;  ///< gflow-park of attempts that are gone, being killed
   std::uint64_t last_serial = 0;
 
  private:
@@ -130,6 +140,23 @@ struct Runner::Core {
   void end_stopped(Watched& watched, Time now);
   void expect_suspension(Watched& watched, Time now);
   void look_at_suspension(Watched& watched, Time now);
+  void bring_on_parking(Watched& watched);
+  void begin_park(Watched& watched, const ParkRecord& record);
+  void begin_unpark(Watched& watched, const ParkRecord& record);
+  [[nodiscard]] Result<void> start_park(Watched& watched, bool takes, const ParkRecord& record);
+  void park_ended(Watched& watched);
+  void parked(Watched& watched);
+  void not_parked(Watched& watched, std::string why);
+  void unparked(Watched& watched);
+  void has_no_room(Watched& watched, std::string why);
+  void park_is_done(Watched& watched);
+  void park_again_later(Watched& watched, std::string why);
+  [[nodiscard]] Result<void> limit_memory(const Watched& watched, Memory more) const;
+  void report_parking(const Watched& watched, ParkedMemory parked);
+  void abandon(ParkingJob& parking);
+  void reap_abandoned();
+  void take_probe();
+
   void expect_first_process(Watched& watched, int pid);
   void watch_first_process(Watched& watched);
   void first_process_ended(Watched& watched);
@@ -153,6 +180,7 @@ struct Runner::Core {
   void queue(Watched& watched, attempt::ControlSignal signal);
   void send_unsent();
 
+  [[nodiscard]] StillRuns still_runs(Key key, int pid) const;
   [[nodiscard]] Result<Adoption> find_out(Key key, const Adopting& known);
   [[nodiscard]] Result<Adoption> adopt_claimed(Key key, const attempt::ShimClaim& claim);
   [[nodiscard]] Result<Adoption> adopt_without_directory(Key key, bool started);

@@ -72,7 +72,7 @@ bool may_be_removed(const AttemptFiles& files) {
 Adoption Runner::Core::adopt(Key key, const Adopting& known) {
   if (const auto found = attempts.find(key); found != attempts.end() && !found->second.adopting) {
     const Watched& its = found->second;
-    return StillRuns{its.files.started_pid().value_or(its.first_pid)};
+    return still_runs(key, its.files.started_pid().value_or(its.first_pid));
   }
   auto adoption = find_out(key, known);
   if (!adoption) {
@@ -81,8 +81,18 @@ Adoption Runner::Core::adopt(Key key, const Adopting& known) {
     doubt(watched, adoption.error().message);
     return Unknown{adoption.error().message};
   }
-  if (!std::holds_alternative<StillRuns>(*adoption)) drop(key);
+  if (const auto* runs = std::get_if<StillRuns>(&*adoption)) return still_runs(key, runs->pid);
+  drop(key);
   return *adoption;
+}
+
+/// What cannot be read of its GPU memory is found out when it is suspended or resumed.
+StillRuns Runner::Core::still_runs(Key key, int pid) const {
+  const AttemptFiles files(options.attempts_dir, key.first, key.second);
+  const auto record = files.park_record();
+  if (!record) return {pid};
+  const Memory memory = record->how == Parking::Parked ? record->taken() : record->most;
+  return {pid, {.how = record->how, .memory = memory, .refused = record->refused}};
 }
 
 Result<Adoption> Runner::Core::find_out(Key key, const Adopting& known) {

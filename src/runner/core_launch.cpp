@@ -271,6 +271,7 @@ void Runner::Core::dismiss_standby() {
 }
 
 Runner::Core::~Core() {
+  if (probe) (void)::kill(probe->pid, SIGKILL);  // its zombie ends with this process
   dismiss_standby();
   cgroups.remove_empty_parents();
 }

@@ -83,6 +83,8 @@ void Runner::Core::look(Watched& watched, LookFor what, Time now) {
       return look_at_end(watched, now);
     case LookFor::Suspension:
       return look_at_suspension(watched, now);
+    case LookFor::Parking:
+      return bring_on_parking(watched);
     case LookFor::Remains:
       return look_at_remains(watched, now);
   }

@@ -54,6 +54,7 @@ void Runner::Core::follow(Watched& watched, const attempt::Control& control) {
   if (stops || std::holds_alternative<attempt::ResumeJob>(control)) {
     look_at(watched, LookFor::Suspension, std::nullopt);
   }
+  if (stops) watched.parking.trouble.clear();
   if (!stops) return expect_end(watched);
   const Time soon = now + options.end_patience;
   const auto& its = watched.looks.at(static_cast<std::size_t>(LookFor::End)).at;

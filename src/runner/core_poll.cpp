@@ -23,7 +23,7 @@
 namespace gflow::runner {
 namespace {
 
-constexpr std::uint64_t kSources = 5;
+constexpr std::uint64_t kSources = 6;
 
 bool send_signal(const os::Fd& process, attempt::ControlSignal signal) {
   siginfo_t info{};
@@ -68,6 +68,8 @@ std::vector<Report> Runner::Core::poll() {
   look_at_due();
   send_unsent();
   resolve_doubts();
+  reap_abandoned();
+  take_probe();
   std::array<epoll_event, 64> events{};
   while (true) {
     const int count = ::epoll_wait(epoll.get(), events.data(), static_cast<int>(events.size()), 0);
@@ -87,6 +89,7 @@ void Runner::Core::ready(Watched& watched, Source source) {
   if (source == Source::Status) return read_status(watched);
   if (source == Source::Shim) return shim_ended(watched);
   if (source == Source::FirstProcess) return first_process_ended(watched);
+  if (source == Source::Parking) return park_ended(watched);
   std::erase_if(watched.survivors, [](const os::Fd& process) {
     const bool ended = has_ended(process);
     if (ended) (void)reap(process);  // an orphan of the shim is a child of ours
@@ -253,6 +256,8 @@ void Runner::Core::resolve_doubts() {
 void Runner::Core::look_again(Watched& watched) {
   if (watched.shim_pid > 0 && !watched.launch_trouble.empty())
     doubt(watched, watched.launch_trouble);
+  if (watched.shim_pid > 0 && !watched.parking.trouble.empty())
+    doubt(watched, watched.parking.trouble);
   if (!watched.adopting) return watched.shim_pid > 0 ? watch_shim(watched) : conclude(watched);
   const Key key(watched.job, watched.attempt);
   const Adopting known = *watched.adopting;

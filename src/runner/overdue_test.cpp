@@ -473,7 +473,7 @@ TEST_P(Overdue, AJobThatEndsBehindASupervisorThatCannotGoOnIsOver) {
 TEST_P(Overdue, TimeItIsSuspendedDoesNotCount) {
   launch(script("exec sleep 1000"));
   const int supervisor = shim_of(wait_started());
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   const auto order = AttemptFiles(options_.attempts_dir, JobId(7), 1).order().value();
   // In the kernel (D) for a moment, as in execve(2), it may have been told nothing yet.
   const auto is_in_kernel = [](const ProcessFacts& its) { return its.state == 'D'; };

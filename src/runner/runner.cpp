@@ -100,6 +100,7 @@ void Runner::Core::drop(Key key) {
   if (found == attempts.end()) return;
   by_serial.erase(found->second.serial);
   by_shim.erase(found->second.shim_pid);
+  abandon(found->second.parking);
   doubtful.erase(key);
   for (std::size_t i = 0; i < kLooks; ++i) {
     look_at(found->second, static_cast<LookFor>(i), std::nullopt);
@@ -127,6 +128,7 @@ Result<std::unique_ptr<Runner>> Runner::open(Options options) {
   auto core = std::make_unique<Core>(std::move(options), std::move(cgroups));
   GF_CHECK(core->prepare());
   core->remove_spare();
+  core->begin_probe();
   core->make_standby();
   return std::unique_ptr<Runner>(new Runner(std::move(core)));
 }
@@ -142,9 +144,9 @@ void Runner::stop(JobId job, int attempt, int signal, EndReason reason) {
 void Runner::signal(JobId job, int attempt, int number) {
   core_->tell({job, attempt}, attempt::SendSignal{number});
 }
-void Runner::suspend(JobId job, int attempt) { core_->tell({job, attempt}, attempt::SuspendJob{}); }
+void Runner::suspend(JobId job, int attempt, Memory park) { core_->suspend({job, attempt}, park); }
 
-void Runner::resume(JobId job, int attempt) { core_->tell({job, attempt}, attempt::ResumeJob{}); }
+void Runner::resume(JobId job, int attempt) { core_->resume({job, attempt}); }
 
 void Runner::change_limit(JobId job,
                           int attempt,
@@ -161,8 +163,8 @@ void Runner::change_share_limit(JobId job, int attempt, Share limit) {
 
 Adoption Runner::adopt(JobId job, int attempt, const std::string& boot_id, Progress progress) {
   Adoption found = core_->adopt({job, attempt}, {boot_id, progress == Progress::Started});
-  const bool may_run =
-      std::holds_alternative<StillRuns>(found) || std::holds_alternative<Unknown>(found);
+  const auto* runs = std::get_if<StillRuns>(&found);
+  const bool may_run = runs != nullptr || std::holds_alternative<Unknown>(found);
   if (may_run) core_->note_ports({job, attempt});
   return found;
 }
@@ -181,8 +183,11 @@ void Runner::sweep(const std::vector<std::pair<JobId, int>>& known) { core_->swe
 
 std::optional<JobId> Runner::owner_of(int pid) const { return core_->owner_of(pid); }
 
+bool Runner::parks(const std::string& /*node*/) const { return core_->can_park; }
+
 Enforcement Runner::enforcement(const std::string& /*node*/) const {
   Enforcement enforced = core_->cgroups.enforcement();
+  enforced.parking = core_->parking_enforcement();
   enforced.gpu_memory = gpu_enforcement(core_->options);
   enforced.gpu_compute = enforced.gpu_memory;
   return enforced;

@@ -22,6 +22,7 @@ using executor::Enforcement;
 using executor::Gone;
 using executor::NeverRan;
 using executor::Over;
+using executor::Parks;
 using executor::Report;
 using executor::Started;
 using executor::StillRuns;
@@ -33,6 +34,8 @@ struct Options {
   std::string shim;          ///< absolute path of gflow-shim
   std::string
       share_library;  ///< absolute path of libgflow-share.so; "": jobs are not held to theirs
+  std::string park;   ///< absolute path of gflow-park; "": it is not installed
+  bool probes_parking = false;   ///< there is a GPU whose memory it may be able to take
   bool serves_everyone = false;  ///< jobs are of any user of the machine
   std::string boot_id;
   std::uint64_t open_files = 0;  ///< soft limit of open files jobs start with; 0: the daemon's
@@ -51,6 +54,8 @@ struct Options {
   /// killed with it. A supervisor needs milliseconds; on a machine that swaps it gets what a launch
   /// does.
   std::chrono::milliseconds kill_patience = std::chrono::minutes(2);
+  /// How long gflow-park may take: half of it for what a GPU is computing.
+  std::chrono::seconds park_patience = std::chrono::minutes(2);
   bool use_cgroups = true;  ///< false: the fallback, for tests and for `[runner] cgroups = false`
 };
 
@@ -85,7 +90,10 @@ class Runner : public Executor {
   /// run time do not count meanwhile. Safe to repeat; nothing happens to one that is being stopped
   /// or is gone. stop() lets a suspended attempt go on, so that it can clean up.
   void signal(JobId job, int attempt, int number) override;
-  void suspend(JobId job, int attempt) override;
+  /// One that is to be parked runs on until its GPU memory is in host memory, as a thread in its
+  /// processes takes it there, and is stopped then. One that goes on is given it back; as long as
+  /// its GPU has no room for that it stands again, which doubts() tells.
+  void suspend(JobId job, int attempt, Memory park) override;
   void resume(JobId job, int attempt) override;
   void change_share_limit(JobId job, int attempt, Share limit) override;
   /// See Executor. The supervisor keeps the limit and the grace. As a job of the same user can stop
@@ -115,6 +123,7 @@ class Runner : public Executor {
   /// The same for whatever node: it serves this machine only.
   [[nodiscard]] GpuLimits gpu_limits(JobId job, int attempt) const override;
   [[nodiscard]] PortBlock ports(JobId job, int attempt) const override;
+  [[nodiscard]] bool parks(const std::string& node) const override;
   [[nodiscard]] Enforcement enforcement(const std::string& node) const override;
 
   /// The job a process belongs to, by its ancestors up to a shim; empty if it is not gflow's.

@@ -92,10 +92,10 @@ class Suspend : public RunnerBench {
 
 TEST_P(Suspend, StandsStillUntilItIsResumed) {
   start(script(kAnswers), 2);
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   EXPECT_TRUE(becomes(true));
   // Told twice, as after a restart of the daemon; once is enough to go on.
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   asked_.say("question");
   EXPECT_TRUE(becomes(true));
   runner_->resume(JobId(7), 1);
@@ -111,7 +111,7 @@ TEST_P(Suspend, StandsStillUntilItIsResumed) {
 TEST_P(Suspend, ItsTimeDoesNotRunMeanwhile) {
   const Now begin = os::now();
   start(script(kAnswers), 2);
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   ASSERT_TRUE(becomes(true));
   runner_->change_limit(JobId(7), 1, seconds(1), {});
   pollfd silent{runner_->fd(), POLLIN, 0};
@@ -134,7 +134,7 @@ TEST_P(Suspend, ToldToStopItCanCleanUp) {
   LaunchOrder made = script("trap 'echo clean; exit 5' USR1\n" + kAnswers);
   made.grace = seconds(60);
   start(made, 2);
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   ASSERT_TRUE(becomes(true));
   runner_->stop(JobId(7), 1, SIGUSR1, EndReason::Preempted);
   const Outcome outcome = wait_gone();
@@ -145,7 +145,7 @@ TEST_P(Suspend, ToldToStopItCanCleanUp) {
 
 TEST_P(Suspend, ASignalSentMeanwhileComesWhenItGoesOn) {
   start(script("trap 'echo got it > said' USR1\n" + kAnswers), 2);
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   ASSERT_TRUE(becomes(true));
   runner_->signal(JobId(7), 1, SIGUSR1);
   EXPECT_TRUE(becomes(true));
@@ -161,7 +161,7 @@ TEST_P(Suspend, ASignalSentMeanwhileComesWhenItGoesOn) {
 
 TEST_P(Suspend, AtOnceMeansAtOnce) {
   start(script("trap '' TERM\n" + kAnswers), 2);
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   ASSERT_TRUE(becomes(true));
   runner_->stop(JobId(7), 1, SIGKILL, EndReason::Cancelled);
   const Outcome outcome = wait_gone();
@@ -177,7 +177,7 @@ TEST_P(Suspend, WhatIsBeingStoppedIsNot) {
   start(made, 1);
   runner_->stop(JobId(7), 1, 0, EndReason::Preempted);
   EXPECT_EQ(said_.line(), "trapped");
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   asked_.say("go on");
   EXPECT_EQ(wait_gone().exit_code, 3);
 }
@@ -210,7 +210,7 @@ TEST_P(Suspend, WhoCancelsOverrulesWhoMakesRoom) {
 
 TEST_P(Suspend, SurvivesTheDaemon) {
   start(script(kAnswers), 2);
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   ASSERT_TRUE(becomes(true));
   reopen();
   ASSERT_TRUE(std::holds_alternative<StillRuns>(runner_->adopt(JobId(7), 1, options_.boot_id)));
@@ -224,7 +224,7 @@ TEST_P(Suspend, NothingIsLeftWhenItsSupervisorIsKilled) {
   start(script(kAnswers), 2);
   std::vector<os::Fd> processes;
   for (const int pid : pids_) processes.push_back(hold(pid));
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   ASSERT_TRUE(becomes(true));
   ASSERT_EQ(::kill(shim_of(pids_.front()), SIGKILL), 0);
   EXPECT_EQ(wait_gone().reason, EndReason::SupervisorDied);
@@ -241,7 +241,7 @@ TEST_P(Suspend, WhatTheJobStoppedItselfStaysStopped) {
     return facts && facts->state == 'T';
   };
   ASSERT_TRUE(comes_true(child_is_stopped));
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   ASSERT_TRUE(becomes(true));
   runner_->resume(JobId(7), 1);
   ASSERT_TRUE(becomes(false));
@@ -260,7 +260,7 @@ TEST_P(Suspend, OneThatKeepsItsSupervisorStoppedStandsOrEnds) {
         4);
   std::vector<os::Fd> processes;
   for (const int pid : pids_) processes.push_back(hold(pid));
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   std::optional<Outcome> ended;
   EXPECT_TRUE(comes_true([&] {
     for (const Report& report : runner_->poll()) {
@@ -297,7 +297,7 @@ TEST_P(Suspend, OneWhoseSupervisorCannotSuspendItIsFrozenOrEnds) {
     if (!supervisor.holds()) GTEST_SKIP() << "processes cannot be traced here";
     const auto order = order_on_disk();
     const bool can_be_frozen = order && !order->freeze_cgroup.empty();
-    runner_->suspend(JobId(7), 1);
+    runner_->suspend(JobId(7), 1, {});
     if (!can_be_frozen) {
       const Outcome outcome = wait_gone();
       EXPECT_EQ(outcome.reason, EndReason::SupervisorDied);
@@ -320,7 +320,7 @@ TEST_P(Suspend, ToldToStopBehindAStoppedSupervisorItCanCleanUp) {
   {
     const Traced supervisor(shim_of(pids_.front()));
     if (!supervisor.holds()) GTEST_SKIP() << "processes cannot be traced here";
-    runner_->suspend(JobId(7), 1);
+    runner_->suspend(JobId(7), 1, {});
     runner_->stop(JobId(7), 1, SIGUSR1, EndReason::Preempted);
   }
   const Outcome outcome = wait_gone();
@@ -333,7 +333,7 @@ TEST_P(Suspend, OneThatSomebodyWakesIsSuspendedAgain) {
   options_.end_patience = milliseconds(100);  // it is looked at only where this polls
   reopen();
   start(script(kAnswers), 2);
-  runner_->suspend(JobId(7), 1);
+  runner_->suspend(JobId(7), 1, {});
   ASSERT_TRUE(becomes(true));
   const int supervisor = shim_of(pids_.front());
   ASSERT_EQ(::kill(supervisor, SIGSTOP), 0);

@@ -13,6 +13,7 @@
 #include "attempt/order.h"
 #include "base/result.h"
 #include "core/job.h"
+#include "os/child.h"
 #include "os/fd.h"
 #include "runner/attempt_files.h"
 #include "runner/expected_end.h"
@@ -37,8 +38,9 @@ enum class LookFor : std::uint8_t {
   End,         ///< it should be over
   Suspension,  ///< it should be suspended
   Remains,     ///< its first process has ended
+  Parking,     ///< what became of its GPU memory is not done
 };
-inline constexpr std::size_t kLooks = 4;
+inline constexpr std::size_t kLooks = 5;
 
 /// When that is, and how long after it the next one.
 struct Look {
@@ -50,6 +52,20 @@ struct Look {
 struct KilledFor {
   EndReason reason = EndReason::SupervisorDied;
   std::string message;
+};
+
+/// Where the GPU memory of an attempt is to be: what AttemptFiles::park_record() says it is, and a
+/// gflow-park that brings the one to the other.
+struct ParkingJob {
+  bool stands = false;  ///< it is to be suspended, else to go on
+  /// Of one that is to be suspended: so much of it may be taken to host memory; 0: it keeps it.
+  Memory most{};
+  std::optional<os::Child> child{};  ///< at work
+  bool takes = false;                ///< what that does: else it gives back
+  bool is_fresh = false;             ///< how it stood was known when that was started
+  int unclear = 0;                   ///< so often in a row it could not tell what became of it
+  std::string refused{};             ///< why it cannot be parked: what was taken is given back
+  std::string trouble{};             ///< why that is not done, while it is not
 };
 
 /// An attempt the runner watches until it reports that it is gone.
@@ -77,8 +93,9 @@ struct Watched {
   std::array<Look, kLooks> looks{};
   bool told_to_kill = false;  ///< at the end of its grace, its supervisor being stopped
   int ran_on = 0;             ///< so many looks in a row, though it should be suspended
-  int first_pid = 0;          ///< of its first process; 0: not known
-  os::Fd first_process{};     ///< pidfd; none once it has ended, or where it is not known
+  ParkingJob parking{};
+  int first_pid = 0;       ///< of its first process; 0: not known
+  os::Fd first_process{};  ///< pidfd; none once it has ended, or where it is not known
   /// When that ended, by what this daemon saw.
   std::optional<ExpectedEnd::Clock::time_point> first_ended{};
   bool told_to_go_on = false;             ///< its supervisor, since then

@@ -102,8 +102,9 @@ constexpr api::Operation kSuspendJobs = acts_on_jobs({
     .summary = tr_later("Suspend jobs that run"),
     .description = tr_later(
         "Their processes are stopped where they stand. They keep their memory, that of the GPUs, "
-        "too, and give back compute and CPUs, until they are resumed: not by gflow, whatever gets "
-        "free. It answers with those that this changed: not with those that somebody has suspended "
+        "too, unless it comes to host memory meanwhile (parked of Job), and give back compute and "
+        "CPUs, until they are resumed: not by gflow, whatever gets free. It answers with those "
+        "that this changed: not with those that somebody has suspended "
         "already."),
     .example = R"({"jobs": [1]})",
 });

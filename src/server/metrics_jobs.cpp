@@ -21,6 +21,8 @@ void add_running(MetricFamilies& all,
   MetricFamily time = MetricFamily::gauge("gflow_job_run_seconds", "How long it runs.");
   MetricFamily memory = MetricFamily::gauge("gflow_job_gpu_memory_used_bytes",
                                             "Memory of its GPUs it is seen to use.");
+  MetricFamily parked = MetricFamily::gauge(
+      "gflow_job_gpu_memory_parked_bytes", "GPU memory of a suspended job that is in host memory.");
   const MonoTime now = service.now().mono;
   for (const Job* job : std::span(jobs).first(std::min(jobs.size(), kMostJobs))) {
     const MetricLabels labels = {{"job_id", std::to_string(job->id.value)},
@@ -32,8 +34,12 @@ void add_running(MetricFamilies& all,
     double used = 0;
     for (const GpuMemoryUse& use : uses) used += static_cast<double>(use.used.bytes);
     memory.add(labels, uses.empty() ? std::nullopt : std::optional(used));
+    const auto* state = std::get_if<Running>(&job->state);
+    if (state != nullptr && state->parked.how == Parking::Parked) {
+      parked.add(labels, static_cast<double>(state->parked.memory.bytes));
+    }
   }
-  for (MetricFamily* family : {&gpus, &time, &memory}) {
+  for (MetricFamily* family : {&gpus, &time, &memory, &parked}) {
     if (!family->empty()) all.push_back(std::move(*family));
   }
 }

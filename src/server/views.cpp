@@ -41,6 +41,8 @@ void add_attempt(api::JobView& view, const Service& service, const Job& job) {
   if (shares && !is_pending(job) && !std::holds_alternative<Ended>(job.state)) {
     view.gpu_limits = service.gpu_limits(job);
   }
+  const auto* running = std::get_if<Running>(&job.state);
+  if (running != nullptr && running->parked != ParkedMemory{}) view.parked = running->parked;
   view.attempt = attempt->number;
   view.pid = attempt->pid;
 }
@@ -176,6 +178,7 @@ api::JobView view_for(const Principal& caller, const Service& service, const Job
   if (may_see(caller, job.spec.user)) return view;
   hide_private(view.spec);
   view.log_path.clear();
+  if (view.parked) view.parked->refused.clear();  // it may name what the job does
   if (!sight_of(caller).names(job.spec.user)) hide_names(view);
   return view;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 from fake_gpu import Gpus
+from machine import Machine
 
 
 @pytest.fixture
@@ -9,3 +10,18 @@ def gpus(tmp_path):
     made = Gpus(tmp_path)
     yield made
     made.end()
+
+
+@pytest.fixture
+def gpu_machine():
+    """A gflowd, not started, whose NVIDIA libraries are those of tests/fake_cuda; `fake` are its GPUs."""
+    made = Machine("nvml")
+    made.fake = Gpus(made.work)
+    made.environment |= {
+        name: made.fake.environment[name]
+        for name in ("GFLOW_FAKE_CUDA", "LD_LIBRARY_PATH")
+    }
+    try:
+        yield made
+    finally:
+        made.close()

@@ -735,6 +735,6 @@ def test_every_metric_is_in_the_document(served):
     served.submit("--gpus", "4", "sleep", "1000")
     for setting in ("jobs", "users"):
         served.ok("gctl", "config", "set", f"metrics.{setting}", "true")
-    # Nothing is read of these devices again and again, and nobody tells what memory the job uses of them.
-    names -= {"gflow_last_collect_timestamp_seconds", "gflow_job_gpu_memory_used_bytes"}
+    # Nothing is read of these devices again and again, nobody tells what memory the job uses of them, and none is parked.
+    names -= {"gflow_last_collect_timestamp_seconds", "gflow_job_gpu_memory_used_bytes", "gflow_job_gpu_memory_parked_bytes"}
     assert {name for name in scrape(served)[1] if name.startswith("gflow_")} == names

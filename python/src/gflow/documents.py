@@ -91,6 +91,8 @@ __all__ = [
     "NumaCpusShown",
     "OutcomePart",
     "OutcomeShown",
+    "ParkedMemoryPart",
+    "ParkedMemoryShown",
     "PatchDependencies",
     "PatchDependenciesShown",
     "PatchJobSpecShown",
@@ -237,6 +239,7 @@ class Daemon(TypedDict):
     enforcement_binding: str
     enforcement_gpu_memory: str
     enforcement_gpu_compute: str
+    enforcement_parking: str
     warnings: list[str]
 
 
@@ -808,6 +811,7 @@ class Job(TypedDict):
     placed_because: Union[str, None]
     gpu_memory: list[GpuMemoryUseShown]
     gpu_limits: Union[GpuLimitsShown, None]
+    parked: Union[ParkedMemoryShown, None]
     attempt: int
     retries: int
     pid: Union[int, None]
@@ -1018,6 +1022,7 @@ class JobView(TypedDict):
     placed_because: Union[str, None]
     gpu_memory: list[GpuMemoryUseShown]
     gpu_limits: Union[GpuLimitsShown, None]
+    parked: Union[ParkedMemoryShown, None]
     attempt: int
     retries: int
     pid: Union[int, None]
@@ -1045,6 +1050,7 @@ class JobViewPart(TypedDict):
     placed_because: NotRequired[Union[str, None]]
     gpu_memory: NotRequired[list[GpuMemoryUsePart]]
     gpu_limits: NotRequired[Union[GpuLimitsPart, None]]
+    parked: NotRequired[Union[ParkedMemoryPart, None]]
     attempt: NotRequired[int]
     retries: NotRequired[int]
     pid: NotRequired[Union[int, None]]
@@ -1247,6 +1253,18 @@ class OutcomeShown(TypedDict):
     """most host memory it used"""
     peak_gpu_memory_bytes: Union[int, None]
     """most memory it used on one of its GPUs"""
+
+
+class ParkedMemoryPart(TypedDict):
+    state: NotRequired[Literal["none", "begun", "parked", "ending"]]
+    bytes: NotRequired[int]
+    refused: NotRequired[str]
+
+
+class ParkedMemoryShown(TypedDict):
+    state: Literal["none", "begun", "parked", "ending"]
+    bytes: int
+    refused: str
 
 
 class PatchDependencies(TypedDict):

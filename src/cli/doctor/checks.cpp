@@ -75,6 +75,16 @@ Check gpu_compute_shares(const std::string& how) {
                        "measured: copies (docs/sharing.md)"));
 }
 
+/// What it costs where it cannot be done is nothing that has to be mended.
+Check parking(const std::string& how) {
+  Check check{tr_later("GPU memory of suspended jobs"), Level::Ok, tr(printable(how)), ""};
+  check.advice = how.starts_with("none")
+                     ? tr("they keep it: one that is urgent and wants the whole GPU waits for them")
+                     : tr("kept where it is: of jobs with several GPUs, managed memory or memory "
+                          "shared with another process (docs/queue.md)");
+  return check;
+}
+
 bool is_loopback_url(std::string_view url) {
   const std::string_view host = url.substr(std::min(url.size(), url.find("//") + 2));
   return host.starts_with("127.") || host.starts_with("[::1]") || host.starts_with("localhost");
@@ -222,6 +232,7 @@ std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
       gpu_memory_limits(daemon.enforcement_gpu_memory),
       gpu_compute_shares(daemon.enforcement_gpu_compute),
   };
+  if (!daemon.enforcement_parking.empty()) checks.push_back(parking(daemon.enforcement_parking));
   for (const std::string& warning : daemon.warnings) {
     checks.push_back({tr_later("daemon warning"), Level::Warn, printable(warning), ""});
   }

@@ -85,6 +85,14 @@ TEST(Doctor, SaysWhatMissingEnforcementCosts) {
   daemon.enforcement_gpu_compute = "libgflow-share.so";
   EXPECT_EQ(check_enforcement(daemon)[5].level, Level::Ok);
   EXPECT_EQ(checks[6], (Check{"daemon warning", Level::Warn, "disk nearly full", ""}));
+  for (const char* how : {"gflow-park", "none: the driver is old"}) {
+    daemon.enforcement_parking = how;
+    const Check parking = check_enforcement(daemon)[6];
+    EXPECT_EQ(parking.name, "GPU memory of suspended jobs");
+    EXPECT_EQ(parking.level, Level::Ok);
+    EXPECT_EQ(parking.text, how);
+    EXPECT_NE(parking.advice, "");
+  }
 }
 
 TEST(Doctor, LooksAtTheDisk) {

@@ -98,6 +98,25 @@ std::string gpu_memory_text(const api::JobView& job) {
   return join(parts, tr("; "));
 }
 
+/// Where its GPU memory is while it is suspended, or why it stays where it is.
+std::string parked_text(const api::JobView& job) {
+  if (!job.parked) return "";
+  const std::string amount = memory_text(job.parked->memory);
+  switch (job.parked->how) {
+    case Parking::Begun:
+      return tr("its GPU memory is being taken to host memory");
+    case Parking::Parked:
+      return tr_format("{} of GPU memory are in host memory", amount);
+    case Parking::Ending:
+      return tr_format("{} of GPU memory come back from host memory", amount);
+    case Parking::None:
+      break;
+  }
+  const std::string& why = job.parked->refused;
+  return why.empty() ? tr("suspended, it keeps its GPU memory")
+                     : tr_format("suspended, it keeps its GPU memory: {}", printable(why));
+}
+
 /// "GPU 0,1 and CPU 8-15"; "" for a job that holds neither by number.
 std::string devices_text(const std::vector<int>& gpus, const std::vector<int>& cpus) {
   const std::string near = cpus.empty() ? "" : "CPU " + cpu_list_text(cpus);
@@ -245,6 +264,7 @@ std::string job_text(const api::Explanation& explained,
   if (job.attempt > 0) facts.add(tr("Attempt"), fmt::format("{}", job.attempt));
   if (job.pid > 0 && !job.ended) facts.add(tr("Process"), fmt::format("{}", job.pid));
   facts.add(tr("GPU memory"), gpu_memory_text(job));
+  facts.add(tr("Parked"), parked_text(job));
   if (job.outcome && job.started) facts.add(tr("Used"), usage_text(*job.outcome));
   facts.add_as_is(tr("Command"), printable(job.spec.command));
   facts.add_as_is(tr("Directory"), printable(job.spec.work_dir));

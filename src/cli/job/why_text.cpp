@@ -157,8 +157,14 @@ std::string why_text(const api::Explanation& explanation,
                      const JobNames& names) {
   const api::JobView& job = explanation.job;
   if (job.status == Status::Suspended) {
-    const std::string out = tr_format(
-        "Job {} ({}) is suspended and keeps its memory.\n", job.id.value, job_name_text(job.spec));
+    const std::string name = job_name_text(job.spec);
+    const bool is_parked = job.parked && job.parked->how == Parking::Parked;
+    const std::string out =
+        is_parked
+            ? tr_format("Job {} ({}) is suspended; its GPU memory is in host memory.\n",
+                        job.id.value,
+                        name)
+            : tr_format("Job {} ({}) is suspended and keeps its memory.\n", job.id.value, name);
     if (job.blockers.empty()) return out;
     return out + blocked_by_text(job.blockers, clocks, names) +
            suggestions_text(tr("What would continue it:"), explanation.suggestions);
