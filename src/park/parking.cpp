@@ -174,7 +174,7 @@ Result<void> Parking::give_back(const ByGpu& needed) const {
   if (!parked.empty()) GF_CHECK(memory_.check_room(needed));
   for (const ProcessFacts& process : parked) {
     const Result<void> done = driver_.restore(process.pid);
-    if (!done && !has_ended(process)) return done;
+    if (!done && !is_past(process, Standing::Locked)) return done;
   }
   return {};
 }

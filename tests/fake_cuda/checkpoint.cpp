@@ -187,10 +187,10 @@ void start_serving() {
 
 }  // namespace fake_cuda
 
-/// Not of the driver: how much the process is asked to do and has not done.
+/// Not of the driver: how much the process is asked to do and has not done, by how many.
 FAKE_EXPORT int fakeCudaAsked(int pid) {
   auto its = Machine::get()->requests_of(pid);
-  return its ? static_cast<int>(its->asked - its->answered) : 0;
+  return its ? static_cast<int>(its->asked - its->answered + its->waiting) : 0;
 }
 
 extern "C" {

@@ -254,7 +254,7 @@ std::optional<Requests> Machine::requests_of(int pid) {
 }
 
 std::optional<std::uint32_t> Machine::put(int pid, const Request& request) {
-  while (true) {
+  for (bool waits = false;; waits = true) {
     Requests* its = nullptr;
     std::uint32_t answered = 0;
     {
@@ -263,7 +263,9 @@ std::optional<std::uint32_t> Machine::put(int pid, const Request& request) {
       if (process == nullptr) return std::nullopt;
       its = &process->requests;
       answered = value_of(its->answered);
+      if (its->asked != answered && !waits) ++its->waiting;
       if (its->asked == answered) {
+        if (waits) --its->waiting;
         its->request = request;
         change(its->asked, answered + 1);
         return answered + 1;

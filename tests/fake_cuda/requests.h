@@ -23,6 +23,7 @@ struct Requests {
   Request request;
   std::uint32_t asked = 0;                ///< a futex; changes under the lock of the machine
   std::uint32_t answered = 0;             ///< a futex
+  std::uint32_t waiting = 0;              ///< who asks next; under the lock of the machine
   std::array<std::int32_t, 4> results{};  ///< of the last, by number
 };
 
