@@ -68,10 +68,10 @@ class Bench:
     def objects(log):
         return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
 
-    def holder(self, request, folder, gib):
+    def holder(self, request, folder, gib, more=()):
         """A job below bash that holds memory until the file `go` is in the folder: the job and the pid, once it has it."""
         script = f"{sys.executable} {PROGRAM} hold {folder} {gib}; exit $?"
-        job = self.submit(request, "bash", "-c", script)
+        job = self.submit(request, "bash", "-c", script, more=more)
         while not (folder / "pid").exists():
             if self.machine.job(job)["status"] in ENDED:
                 self.end(job)
@@ -370,6 +370,27 @@ def park(bench):
                 steps.append(its.ask("unpark", "--room", f"{gpu}={1 << 50}")[1])
                 steps.append(its.ask("unpark", "--room", f"{gpu}={size}")[1])
             steps += [its.ask("unpark")[1], f"{outside.used() / GIB:.2f} GiB"]
+            (folder / "go").touch()
+            print(f"    {request}, {gib} GiB: {'; '.join(steps)}; {bench.objects(bench.end(job))}")
+
+
+@row
+def parked(bench):
+    """By gflowd: an urgent job wants the whole GPU, beside one that holds memory and may be suspended."""
+    machine, suspends = bench.machine, ("--preemptible=suspend",)
+    request = f"{MEMORY},0.5"
+    for gib in (2, 6, 12):
+        with bench.folder() as folder, bench.folder() as urgent_folder, Outside() as outside:
+            job, _ = bench.holder(request, folder, gib, more=suspends)
+            steps, begin = [f"{outside.used() / GIB:.2f} GiB"], time.monotonic()
+            urgent, _ = bench.holder("1", urgent_folder, 1, more=("--priority", "200"))
+            steps.append(f"the urgent one has its memory after {time.monotonic() - begin:.2f} s")
+            steps.append(f"{outside.used() / GIB:.2f} GiB; {machine.job(job)['parked']}")
+            begin = time.monotonic()
+            (urgent_folder / "go").touch()
+            bench.end(urgent)
+            machine.until(job, lambda its: its["status"] == "Running" and its["parked"] is None)
+            steps.append(f"the first runs on {time.monotonic() - begin:.2f} s after its end")
             (folder / "go").touch()
             print(f"    {request}, {gib} GiB: {'; '.join(steps)}; {bench.objects(bench.end(job))}")
 

@@ -17,7 +17,7 @@ constexpr std::string_view kMost = "most";
 
 std::optional<Memory> parse_bytes(std::string_view text) {
   const auto number = parse_number(text);
-  constexpr std::uint64_t kLargest = std::uint64_t{1} << 60;
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 50;  // so that sums of them fit
   if (!number || *number > kLargest) return std::nullopt;
   return Memory{static_cast<std::int64_t>(*number)};
 }
