@@ -33,7 +33,24 @@ void fields(Io& io, T& view) {
   io.required("jobs", view.jobs);
 }
 
-void describe_defrag(Schemas& schemas) { schemas.document<DefragView>("Defrag", Form::Answer); }
+template <class Io, Like<DefragRequest> T>
+void fields(Io& io, T& request) {
+  io.required("id", request.job);
+  io.required("moves", request.moves);
+}
+
+void describe_defrag(Schemas& schemas) {
+  schemas.document<DefragView>("Defrag", Form::Answer);
+  schemas.document<DefragRequest>("DefragRequest", Form::Request);
+}
+
+std::string write(const DefragRequest& request) {
+  return Writer::document("DefragRequest", request);
+}
+
+Asked<DefragRequest> read_defrag_request(std::string_view json) {
+  return Reader::request<DefragRequest>(json, "DefragRequest");
+}
 
 std::string write(const DefragView& view) { return Writer::document("Defrag", view); }
 

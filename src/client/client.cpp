@@ -254,6 +254,10 @@ Result<api::DefragView> Client::defrag(std::size_t most) {
   return api::read_defrag(GF_TRY(core_->call({"GET", target, {}, {}})));
 }
 
+Result<std::vector<JobId>> Client::apply_defrag(const api::DefragRequest& request) {
+  return core_->change("POST", "/api/v1/defrag", api::write(request));
+}
+
 Result<JobId> Client::newest(std::uint64_t back) {
   const std::string target = fmt::format("/api/v1/jobs/newest?back={}", back);
   const std::string body = GF_TRY(core_->call({"GET", target, {}, {}}));

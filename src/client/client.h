@@ -87,6 +87,8 @@ class Client {
   [[nodiscard]] Result<api::QueueView> queue(std::size_t most);
   /// GET /api/v1/defrag: for the same jobs, which moves of running ones would start them.
   [[nodiscard]] Result<api::DefragView> defrag(std::size_t most);
+  /// POST /api/v1/defrag. Returns those who move.
+  [[nodiscard]] Result<std::vector<JobId>> apply_defrag(const api::DefragRequest& request);
   /// "@" or "@~N" of the caller: GET /api/v1/jobs/newest?back=N.
   [[nodiscard]] Result<JobId> newest(std::uint64_t back);
   /// What the job wrote from that byte on, and with `follow` what it writes until it has ended,

@@ -418,6 +418,34 @@ DefragPlan Defrag::plan(const Waiting& job) {
   return plan;
 }
 
+bool Defrag::would_start(DemandIndex demand, const Set& set) {
+  const auto wanted = static_cast<std::size_t>(ledger_.demand(demand).nodes);
+  std::vector<NodeIndex> targets(roomy(demand).begin(), roomy(demand).end());
+  for (const auto& [node, there] : by_node_) {
+    if (!is_in(targets, node) && fits(demand, node, without(node, set))) targets.push_back(node);
+  }
+  if (targets.size() < wanted) return false;
+  targets.resize(wanted);
+  const auto trial = try_set(demand, targets, set);
+  return trial && trial->set.size() == set.size();
+}
+
+bool Defrag::would_start(const Waiting& job, const std::vector<JobId>& moves) {
+  if (std::ranges::adjacent_find(moves) != moves.end()) return false;
+  Set set;
+  for (const JobId id : moves) {
+    const auto movable = std::ranges::find(movables_, id, &Movable::id);
+    if (movable == movables_.end()) return false;
+    set.push_back(static_cast<std::size_t>(movable - movables_.begin()));
+  }
+  const auto is_needed = [&](std::size_t one) {
+    Set rest = set;
+    std::erase(rest, one);
+    return !would_start(job.shape.demand, rest);
+  };
+  return would_start(job.shape.demand, set) && std::ranges::all_of(set, is_needed);
+}
+
 /// A job that stays where it is in the queue may keep those behind it from what is made free.
 std::vector<DefragPlan> Defrag::run(const std::vector<Waiting>& waiting) {
   std::vector<DefragPlan> plans;

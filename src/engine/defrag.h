@@ -34,12 +34,14 @@ namespace gflow::engine {
 /// Plans follow each other in the order of the queue: each begins where those before it end, and
 /// nobody moves twice.
 ///
-/// Usage: run() once. What it costs is bounded: where it has looked often enough, nothing is known
-/// of the rest.
+/// Usage: run(), or would_start(), once. What it costs is bounded: where it has looked often
+/// enough, nothing is known of the rest.
 class Defrag {
  public:
   Defrag(Index& index, Now now);
   [[nodiscard]] std::vector<DefragPlan> run(const std::vector<Waiting>& waiting);
+  /// Whether it has room once just these have moved, each of whom has to for that.
+  [[nodiscard]] bool would_start(const Waiting& job, const std::vector<JobId>& moves);
 
  private:
   using Room = std::vector<placement::Placement>;
@@ -117,6 +119,7 @@ class Defrag {
   [[nodiscard]] DefragOutcome why_not(placement::DemandIndex demand) const;
   [[nodiscard]] bool is_enough_free(placement::DemandIndex demand) const;
 
+  [[nodiscard]] bool would_start(placement::DemandIndex demand, const Set& set);
   [[nodiscard]] DefragPlan plan(const Waiting& job);
   void carry_out(const Trial& trial, DefragPlan& plan);
   [[nodiscard]] std::vector<Allocation> named(const Room& room) const;

@@ -91,8 +91,9 @@ class DefragTest : public testing::Test {
     now.mono += time;
     now.wall += time;
   }
-  void end(JobId id) {
+  void end(JobId id, EndReason reason = EndReason::Exited) {
     Outcome outcome;
+    outcome.reason = reason;
     outcome.exit_code = 0;
     tell(event::AttemptEnded{id, 1, outcome});
   }
@@ -116,6 +117,30 @@ class DefragTest : public testing::Test {
       }
     }
     return text;
+  }
+  /// Two nodes with two of four GPUs free each, and 4, which wants four; 1 and 3 may move.
+  void make_pieces() {
+    (void)submit({.gpus = 2, .preemption = Preemption::Requeue});
+    const JobId between = submit({.gpus = 2});
+    (void)submit({.gpus = 2, .preemption = Preemption::Requeue});
+    end(between);
+    (void)submit({.gpus = 4});
+    ASSERT_EQ(plans(), "4 to n0:0,1,2,3 after 1 from n0:0,1 to n1:2,3 (0 s)");
+  }
+  /// "1 3", who moves; or why nobody does.
+  std::string apply(JobId job,
+                    const std::vector<JobId>& moves,
+                    const Principal& by = system_principal()) {
+    std::string said = "no answer";
+    for (const Effect& effect : step(state, event::ApplyDefrag{job, moves, 100, by}, now)) {
+      const auto* answer = std::get_if<effect::Answer>(&effect);
+      if (answer == nullptr) continue;
+      said = answer->jobs ? "" : answer->jobs.error().message;
+      for (const JobId id : answer->jobs.value_or(std::vector<JobId>())) {
+        said += fmt::format("{}{}", said.empty() ? "" : " ", id.value);
+      }
+    }
+    return said;
   }
   [[nodiscard]] std::string at(JobId id) const {
     return text_of(allocations_of(*attempt_of(*state.find(id))));
@@ -305,6 +330,51 @@ TEST_F(OneNodeTest, CostsNothingToDecide) {
   EXPECT_EQ(state.passes(), passes);
   EXPECT_EQ(state.revision(), revision);
   EXPECT_EQ(state.check(), "");
+}
+
+/// It is done as it was told, and who moves starts where there is room.
+TEST_F(DefragTest, MovesThoseOfWhomItWasTold) {
+  make_pieces();
+  EXPECT_EQ(apply(JobId(4), {JobId(1)}), "1");
+  EXPECT_EQ(state.find(JobId(4))->spec.priority, kDefaultPriority + 1);
+  EXPECT_EQ(state.find(JobId(1))->spec.priority, kDefaultPriority);
+  EXPECT_TRUE(std::get<Running>(state.find(JobId(1))->state).stop);
+  EXPECT_FALSE(std::get<Running>(state.find(JobId(3))->state).stop);
+  end(JobId(1), EndReason::Preempted);
+  EXPECT_EQ(at(JobId(4)) + " " + at(JobId(1)), "n0:0,1,2,3 n1:2,3");
+  EXPECT_EQ(state.find(JobId(1))->attempts, 2);
+}
+
+TEST_F(DefragTest, IsNotDoneOtherwiseThanItWasTold) {
+  make_pieces();
+  Principal bob;
+  bob.name = "bob";
+  bob.uid = 1001;
+  Principal alice;
+  alice.name = "alice";
+  alice.uid = 1000;
+  const std::string before = plans();
+  EXPECT_EQ(apply(JobId(4), {JobId(1), JobId(3)}),
+            "these moves would not start job 4 now: 'gctl defrag' shows the moves there are");
+  EXPECT_EQ(apply(JobId(4), {JobId(1), JobId(1)}), apply(JobId(4), {}));
+  EXPECT_EQ(apply(JobId(4), {JobId(1)}, bob), "job 4 belongs to alice");
+  EXPECT_NE(apply(JobId(4), {JobId(1)}, alice).find("priority"), std::string::npos);
+  EXPECT_EQ(apply(JobId(99), {JobId(1)}), "there is no job 99; 'gqueue -a' lists all jobs");
+  EXPECT_EQ(apply(JobId(1), {JobId(3)}),
+            "no moves would start job 1 now: 'gctl defrag' shows the moves there are");
+  EXPECT_EQ(plans(), before);
+  Policy rigid = policy();
+  rigid.preempt = false;
+  tell(event::Configure{rigid});
+  EXPECT_EQ(apply(JobId(4), {JobId(1)}),
+            "no job is stopped to make room here: [scheduler] preempt is false");
+  tell(event::Configure{policy()});
+  EXPECT_EQ(plans(), before);
+  (void)submit({.gpus = 4});
+  EXPECT_EQ(apply(JobId(5), {JobId(3)}), "the moves for job 4 come before those for job 5");
+  EXPECT_EQ(apply(JobId(4), {JobId(1)}), "1");
+  EXPECT_EQ(apply(JobId(4), {JobId(1)}),
+            "room is being made for job 4: ask again when it has started");
 }
 
 // What a plan says, done on a ledger of its own.
@@ -501,6 +571,37 @@ TEST(Defrag, WhatAPlanSaysComesTrue) {
   EXPECT_GT(tried.plans, 100);
   EXPECT_GT(tried.larger, 10);
   EXPECT_GT(tried.in_vain, 100);
+}
+
+/// Who waits starts where it was told, once those who move have stopped, and they start elsewhere.
+TEST(Defrag, WhatIsAppliedComesTrue) {
+  int applied = 0;
+  int moved = 0;
+  for (unsigned seed = 0; seed < 80; ++seed) {
+    std::mt19937 draw(seed);
+    world::World world(seed % 2 == 0 ? Order::Submission : Order::Learned);
+    for (int turn = 0; turn < 38; ++turn) world.act(act_of(turn, draw));
+    world.heal();
+    const auto plans = world.state().defrag(100, world.now());
+    const auto plan =
+        std::ranges::find_if(plans, [](const DefragPlan& one) { return !one.moves.empty(); });
+    if (plan == plans.end() || plan->is_behind) continue;
+    std::vector<JobId> moves;
+    for (const DefragMove& move : plan->moves) moves.push_back(move.job);
+    const std::string before = world.told();
+    world.tell(event::ApplyDefrag{plan->job, moves, 100, system_principal()});
+    ASSERT_EQ(world.refused(), "") << "seed " << seed << "\n" << before;
+    const Job& job = *world.state().find(plan->job);
+    ASSERT_TRUE(is_active(job)) << "seed " << seed << "\n" << before << "\n" << world.told();
+    ++applied;
+    for (const JobId id : moves) {
+      const Job& mover = *world.state().find(id);
+      ASSERT_TRUE(!is_active(mover) || mover.attempts > 1) << "seed " << seed;
+      if (is_active(mover)) ++moved;
+    }
+  }
+  EXPECT_GT(applied, 20);
+  EXPECT_GT(moved, 20);
 }
 
 }  // namespace

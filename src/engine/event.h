@@ -85,6 +85,15 @@ struct Update {
   Principal by;
   JobChanges changes;
 };
+/// Has room made for a job that waits, by the moves that State::defrag() told of it: those who move
+/// stop, and are queued again behind it, as it gets a priority above theirs. Refused if they would
+/// not start it now, or others come first. The answer names those who move.
+struct ApplyDefrag {
+  JobId job;
+  std::vector<JobId> moves;  ///< ascending
+  std::size_t most = 0;      ///< of the first so many that wait it is one
+  Principal by;
+};
 /// The supervisor of an attempt took it: the job's process exists or is about to.
 struct AttemptStarted {
   JobId job;
@@ -231,6 +240,7 @@ using Event = std::variant<event::Submit,
                            event::Suspend,
                            event::Resume,
                            event::Update,
+                           event::ApplyDefrag,
                            event::AttemptStarted,
                            event::AttemptEnded,
                            event::AttemptRevoked,

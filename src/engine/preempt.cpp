@@ -70,8 +70,7 @@ bool Step::preempt_for(JobId id, Places& places) {
   // One that stops on several nodes is waited for once.
   std::ranges::sort(stopping);
   stopping.erase(std::ranges::unique(stopping).begin(), stopping.end());
-  if (plan->victims.size() == 1) index_.several_stopped_for.erase(id);
-  if (plan->victims.size() > 1) index_.several_stopped_for.insert(id);
+  note_told(id, plan->victims.size());
   remember_preemption(id, stopping, !plan->victims.empty());
   if (stopping.empty()) return true;
   Reservation kept;
@@ -107,6 +106,12 @@ std::chrono::seconds Step::longest_to_leave(const std::vector<JobId>& jobs) cons
     longest = std::max(longest, is_being_parked(job) ? kParkingTakes : job.spec.grace);
   }
   return longest;
+}
+
+/// So many are told now to make room for it.
+void Step::note_told(JobId id, std::size_t victims) {
+  if (victims == 1) index_.several_stopped_for.erase(id);
+  if (victims > 1) index_.several_stopped_for.insert(id);
 }
 
 /// For whom others are preempted is stored with the job, so that a restart does not do it once

@@ -20,7 +20,7 @@ struct Candidate;
 struct Passer;
 
 /// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
-/// attempts.cpp, health.cpp, schedule.cpp, preempt.cpp and step.cpp.
+/// apply_defrag.cpp, attempts.cpp, health.cpp, schedule.cpp, preempt.cpp and step.cpp.
 class Step {
  public:
   Step(Index& index, Now now);
@@ -34,6 +34,7 @@ class Step {
   void take(const event::Suspend& event);
   void take(const event::Resume& event);
   void take(const event::Update& event);
+  void take(const event::ApplyDefrag& event);
   void take(const event::AttemptStarted& event);
   void take(const event::AttemptEnded& event);
   void take(const event::AttemptRevoked& event);
@@ -80,6 +81,8 @@ class Step {
   [[nodiscard]] Result<void> check_new_edges(const std::vector<JobId>& jobs,
                                              const Dependencies& wants,
                                              const Principal& by) const;
+  // apply_defrag.cpp
+  [[nodiscard]] Result<int> check_defrag(const event::ApplyDefrag& event) const;
   // attempts.cpp
   void decide_end(const Job& job, Outcome outcome);
   void makes_no_room(JobId victim);
@@ -132,6 +135,7 @@ class Step {
   [[nodiscard]] Told tell_victims(const PreemptionPlan& plan, JobId by);
   /// Until the last of these is gone, at the latest.
   [[nodiscard]] std::chrono::seconds longest_to_leave(const std::vector<JobId>& jobs) const;
+  void note_told(JobId id, std::size_t victims);
   void remember_preemption(JobId id, const std::vector<JobId>& victims, bool told_now);
   void forget_preemption(JobId id);
   void preempt(JobId victim, JobId by);

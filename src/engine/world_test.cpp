@@ -341,6 +341,8 @@ void World::take(const std::vector<Effect>& effects) {
       Outcome outcome = outcome_of(why->reason);
       outcome.run_time = run_time_of(job, now_.mono);
       reports_.emplace_back(event::AttemptEnded{stop->job, stop->attempt, outcome});
+    } else if (const auto* answer = std::get_if<effect::Answer>(&effect)) {
+      refused_ = answer->jobs ? "" : answer->jobs.error().message;
     }
   }
 }

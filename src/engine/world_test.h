@@ -77,6 +77,8 @@ class World {
   [[nodiscard]] std::vector<const Job*> jobs(Status status) const;
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] Now now() const { return now_; }
+  /// Why what was asked last was refused, or "".
+  [[nodiscard]] const std::string& refused() const { return refused_; }
   /// What jobs hold of each device, counted here and not by the ledger. The first trouble, or "".
   [[nodiscard]] std::string held_twice() const;
   /// Every job and what is said of it, of drains and of nodes that fail: the same text for worlds
@@ -104,6 +106,7 @@ class World {
   std::vector<NodeHealth> unhealthy_;
   int launches_ = 0;       ///< how they go; 0: well
   bool withheld_ = false;  ///< the runner tells nothing
+  std::string refused_;
   std::vector<Event> reports_;
   /// As the runner knows it, of attempts that are under way.
   std::map<std::pair<JobId, int>, ParkedMemory> parked_;

@@ -31,7 +31,7 @@ constexpr auto kElsewhere = std::to_array<server::Elsewhere>({
      "/api/v1/jobs",
      tr_later("a pod is changed with 'kubectl edit pod NAME -n NAMESPACE', as far as Kubernetes "
               "lets it be")},
-    {"GET",
+    {"",
      "/api/v1/defrag",
      tr_later("pods are not moved: 'gflow-kube --preempt' evicts those of a lower priority, and a "
               "descheduler others")},

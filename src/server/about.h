@@ -27,6 +27,7 @@ extern const api::Operation kResumeJob;
 extern const api::Operation kExplainJob;
 extern const api::Operation kShowQueue;
 extern const api::Operation kShowDefrag;
+extern const api::Operation kApplyDefrag;
 extern const api::Operation kShowNewestJob;
 extern const api::Operation kShowJobLog;
 extern const api::Operation kWaitForChange;

@@ -217,6 +217,21 @@ constexpr api::Operation kShowDefrag = {
     .answers = {{{200, "Defrag"}}},
 };
 
+constexpr api::Operation kApplyDefrag = {
+    .id = "apply_defrag",
+    .tag = "jobs",
+    .summary = tr_later("Move running jobs to start one that waits"),
+    .description = tr_later(
+        "For the job with this id, the first for which GET tells moves, these jobs move, and are "
+        "answered: they stop and are queued again behind it, as it gets a priority above theirs. "
+        "Who asks must be allowed to change all of them, and to give that priority. 409 if they "
+        "would not start it now."),
+    .body = "DefragRequest",
+    .example = R"({"id": 2, "moves": [1]})",
+    .answers = {{{200, "JobIds"}}},
+    .errors = {404, 409},
+};
+
 constexpr api::Operation kShowNewestJob = shows_one({
     .id = "show_newest_job",
     .tag = "jobs",

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "api/defrag.h"
 
 #include "server/handlers.h"
@@ -19,6 +21,17 @@ void show_defrag(Exchange exchange, DefragQuery query) {
     view.jobs.push_back(std::move(plan));
   }
   exchange.respond(json_reply_of(std::move(view)));
+}
+
+void apply_defrag(Exchange exchange) {
+  read_body<api::DefragRequest>(
+      std::move(exchange), api::read_defrag_request, [](Exchange known, api::DefragRequest asked) {
+        std::ranges::sort(asked.moves);
+        known.service.request(
+            engine::event::ApplyDefrag{
+                asked.job, std::move(asked.moves), api::kMaxDefrag, known.caller},
+            changed(std::move(known.respond)));
+      });
 }
 
 }  // namespace gflow::server

@@ -37,6 +37,7 @@ void explain_job(Exchange exchange);
 void show_queue(Exchange exchange, QueueQuery query);
 // defrag.cpp
 void show_defrag(Exchange exchange, DefragQuery query);
+void apply_defrag(Exchange exchange);
 // job_log.cpp
 void show_job_log(Exchange exchange, LogQuery query);
 // machine.cpp

@@ -85,6 +85,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/api/v1/jobs/{id}/log", Verb::Inspect, kHandler<show_job_log>, about::kShowJobLog},
     {"GET", "/api/v1/queue", Verb::Read, kHandler<show_queue>, about::kShowQueue},
     {"GET", "/api/v1/defrag", Verb::Read, kHandler<show_defrag>, about::kShowDefrag},
+    {"POST", "/api/v1/defrag", Verb::Change, kHandler<apply_defrag>, about::kApplyDefrag},
     {"GET", "/api/v1/groups", Verb::Read, kHandler<list_groups>, about::kListGroups},
     {"GET", "/api/v1/groups/{name}", Verb::Read, kHandler<show_group>, about::kShowGroup},
     {"GET", "/api/v1/statistics", Verb::Read, kHandler<show_statistics>, about::kShowStatistics},

@@ -47,6 +47,7 @@ constexpr Right kRights[] = {
     {"GET", "/api/v1/jobs/7/log", Role::User},
     {"GET", "/api/v1/queue", Role::User},
     {"GET", "/api/v1/defrag", Role::User},
+    {"POST", "/api/v1/defrag", Role::User},
     {"GET", "/api/v1/groups", Role::User},
     {"GET", "/api/v1/groups/sweep", Role::User},
     {"GET", "/api/v1/statistics", Role::User},

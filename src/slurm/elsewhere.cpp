@@ -21,7 +21,7 @@ constexpr auto kElsewhere = std::to_array<server::Elsewhere>({
      tr_later("'scancel --full --signal=USR1 NUMBER' sends a signal to a job")},
     {"POST", "/api/v1/jobs/", tr_later("'scontrol suspend', 'requeue' and 'update' change a job")},
     {"PATCH", "/api/v1/jobs", tr_later("'scontrol update JobId=NUMBER' changes a job")},
-    {"GET",
+    {"",
      "/api/v1/defrag",
      tr_later("Slurm chooses where a job runs; 'scontrol requeue NUMBER' makes room")},
     {"GET", "/api/v1/statistics", tr_later("'sreport' and 'sacct' know what ended")},

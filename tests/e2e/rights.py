@@ -92,6 +92,8 @@ TABLE = [
     ("POST", "/api/v1/jobs/release",               "job", THIS,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403, 200)),
     ("POST", "/api/v1/jobs/suspend",           "running", THIS,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403, 200)),
     ("POST", "/api/v1/jobs/resume",            "running", THIS,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403, 200)),
+    ("POST", "/api/v1/defrag",                 "waiting", {"id": "{id}", "moves": ["{id}"]},
+                                                                        (401, 401, 421, 403,    403, 409, 409, 409,    409, 403, 409)),
     ("POST", "/api/v1/jobs/{id}/suspend",      "running", None,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403, 200)),
     ("POST", "/api/v1/jobs/{id}/resume",       "running", None,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403, 200)),
     ("DELETE", "/api/v1/tokens/{name}",          "token", None,         (401, 401, 421, 403,    403, 403, 403, 204,    204, 404, 403)),

@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from http_client import ask
 
 
 @pytest.fixture
@@ -46,15 +47,44 @@ def test_moves_are_told_and_start_the_job_that_waits(lab):
     assert len(moves) == 2 and all(stay[int(here)] == int(job) for job, here, _ in moves), told
     assert "\nNothing was changed.\n" in told, told
     assert lab.job(waits)["status"] == "Queued"  # nor was it
-    # What it says to do does it, whichever jobs the scheduler moves.
-    (command,) = re.findall(rf"'(gjob update {waits} --priority \d+)'", told)
-    lab.ok(*command.split())
+    # What it says to do does just that.
+    (command,) = re.findall(rf"'(gctl defrag --apply {waits})'", told)
+    said = lab.ok(*command.split())
+    assert said.startswith(f"job {waits} (2 GPUs) has priority 11 now and starts as soon as these have stopped:\n"), said
+    asked = sorted(int(job) for job in re.findall(r"^  move job (\d+) from GPU ", said, re.M))
+    assert len(asked) == 2, said
     lab.running(waits)
     moved = [job for job in stay.values() if (lab.job(job)["status"], lab.job(job)["attempt"]) != ("Running", 1)]
-    assert len(moved) == 2, moved
+    assert sorted(moved) == asked, moved
     for job in moved:
         lab.until(job, lambda job: job["status"] == "Running" and job["pid"] and job["attempt"] == 2)
     assert lab.ok("gctl", "defrag") == "no job waits for room\n"
+
+
+def test_only_what_was_told_is_done(lab):
+    halves(lab, "--preemptible")
+    first, second = lab.submit("--gpus", 2, "sleep", 1000), lab.submit("--gpus", 2, "sleep", 1000)
+    (plan,) = (job for job in json.loads(lab.ok("gctl", "defrag", "--json"))["jobs"] if job["id"] == first)
+    moves = [move["job"] for move in plan["moves"]]
+    for words, code, why in [
+        ((first, second), 2, "--apply takes one job"),
+        ((), 2, "--apply takes one job"),
+        ((second,), 6, f"the moves for job {first} come before those for job {second}"),
+        ((moves[0],), 6, f"job {moves[0]} is none of the first 100 that wait for room"),
+        ((999,), 3, "there is no job 999"),
+    ]:
+        ran = lab.run("gctl", "defrag", "--apply", *words)
+        assert (ran.code, why in ran.err) == (code, True), ran
+    refused = ask(lab, "POST", "/api/v1/defrag", json.dumps({"id": first, "moves": moves[:1]}))
+    assert refused.status == 409 and f"these moves would not start job {first} now" in refused.document["detail"], refused
+    assert all(lab.job(job)["attempt"] == 1 and lab.job(job)["status"] == "Running" for job in moves)
+    # A daemon that is killed while they stop is followed by one that brings it to its end.
+    assert json.loads(lab.ok("gctl", "defrag", "--apply", first, "--json"))["jobs"] == sorted(moves)
+    lab.kill_daemon()
+    lab.up()
+    lab.running(first)
+    for job in moves:
+        lab.until(job, lambda job: job["status"] == "Running" and job["pid"] and job["attempt"] == 2)
 
 
 def test_why_no_move_helps(lab):

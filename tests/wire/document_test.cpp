@@ -110,6 +110,7 @@ std::optional<std::string> rewritten(const std::string& text) {
   if (is("Place")) return again(text, api::read_place_request);
   if (is("Placement")) return again(text, api::read_placement);
   if (is("Defrag")) return again(text, api::read_defrag);
+  if (is("DefragRequest")) return again(text, api::read_defrag_request);
   if (is("Version")) return api::write(api::VersionView{"0.1.0"});
   if (is("Daemon")) return again(text, api::read_daemon);
   if (is("JobIds")) return api::write_job_ids(api::read_job_ids(text).value());

@@ -21,6 +21,7 @@ __all__ = [
     "Defrag",
     "DefragMoveShown",
     "DefragPlanShown",
+    "DefragRequest",
     "Dependencies",
     "DependenciesPart",
     "DependenciesShown",
@@ -264,6 +265,13 @@ class DefragPlanShown(TypedDict):
     target: list[AllocationShown]
     is_behind: bool
     behind: Union[int, None]
+
+
+class DefragRequest(TypedDict):
+    apiVersion: NotRequired[Literal["gflow/v1"]]
+    kind: NotRequired[Literal["DefragRequest"]]
+    id: int
+    moves: list[int]
 
 
 class Dependencies(TypedDict):

@@ -3,6 +3,7 @@
 #include <ostream>
 #include <vector>
 
+#include "api/json.h"
 #include "base/translate.h"
 #include "cli/control/defrag_text.h"
 #include "cli/control/subcommands.h"
@@ -29,6 +30,13 @@ void keep(const std::vector<JobId>& jobs, api::DefragView& view) {
   });
 }
 
+std::string not_waiting(JobId id) {
+  return tr_format("job {} is none of the first {} that wait for room: 'gjob why {}'",
+                   id.value,
+                   api::kMaxDefrag,
+                   id.value);
+}
+
 /// Says of each that is none of the first that wait for room what is true of it.
 Result<void> note_others(const std::vector<JobId>& jobs,
                          const api::DefragView& view,
@@ -37,10 +45,7 @@ Result<void> note_others(const std::vector<JobId>& jobs,
     const auto is_it = [id](const DefragPlan& plan) { return plan.job == id; };
     if (std::ranges::any_of(view.jobs, is_it)) continue;
     GF_TRY(context.daemon().job(id));
-    context.note(tr_format("job {} is none of the first {} that wait for room: 'gjob why {}'",
-                           id.value,
-                           api::kMaxDefrag,
-                           id.value));
+    context.note(not_waiting(id));
   }
   return {};
 }
@@ -63,9 +68,37 @@ Result<DefragNames> names_in(const api::DefragView& view, Context& context) {
   return names;
 }
 
+/// What is told of the one job whose moves are to be made. Errors: that there are none.
+Result<DefragPlan> plan_for(const std::vector<JobId>& jobs, Context& context) {
+  if (jobs.size() != 1) return fail(Code::Usage, tr("--apply takes one job"));
+  const api::DefragView view = GF_TRY(context.daemon().defrag(api::kMaxDefrag));
+  const auto plan = std::ranges::find(view.jobs, jobs.front(), &DefragPlan::job);
+  if (plan != view.jobs.end()) return *plan;
+  GF_TRY(context.daemon().job(jobs.front()));
+  return fail(Code::WrongState, not_waiting(jobs.front()));
+}
+
+Result<int> run_apply(const std::vector<JobId>& jobs, Context& context) {
+  const DefragPlan plan = GF_TRY(plan_for(jobs, context));
+  const DefragNames names = GF_TRY(names_in({{plan}}, context));
+  const std::string why_not = why_not_applied(plan, names);
+  if (!why_not.empty()) return fail(Code::WrongState, why_not);
+  api::DefragRequest request{.job = plan.job, .moves = {}};
+  for (const DefragMove& move : plan.moves) request.moves.push_back(move.job);
+  const auto moved = GF_TRY(context.daemon().apply_defrag(request));
+  if (context.json) {
+    context.out << api::write_job_ids(moved) << '\n';
+    return 0;
+  }
+  const int priority = GF_TRY(context.daemon().job(plan.job)).spec.priority;
+  context.out << fit_lines(applied_text(plan, priority, names), context.columns);
+  return 0;
+}
+
 Result<int> run_defrag(const Invocation& invocation, Context& context) {
   std::vector<JobId> jobs;
   if (!invocation.words.empty()) jobs = GF_TRY(resolve_jobs(invocation.words, context.daemon()));
+  if (invocation.has("apply")) return run_apply(jobs, context);
   const std::size_t most = jobs.empty() ? api::kUsualDefrag : api::kMaxDefrag;
   api::DefragView view = GF_TRY(context.daemon().defrag(most));
   if (!jobs.empty()) {
@@ -86,23 +119,29 @@ Result<int> run_defrag(const Invocation& invocation, Context& context) {
 Command gctl_defrag_command() {
   return {
       .name = "defrag",
-      .summary = tr("show which moves of running jobs would start those that wait"),
-      .usage = {"[--plan] [JOB...]"},
+      .summary = tr("show, or make, the moves of running jobs that start those that wait"),
+      .usage = {"[--plan] [JOB...]", "--apply JOB"},
       .description =
           tr("Where enough is free for a job, but in pieces, moves of running jobs make room for "
              "it. For the first jobs that wait this shows the cheapest moves, by the run time that "
              "is lost on GPUs, or why no move helps. Each plan begins where those above it end. "
              "Only jobs submitted with --preemptible are moved: they stop, are queued again and "
-             "start elsewhere. Nothing is changed."),
+             "start elsewhere. Nothing is changed without --apply."),
       .options = {{.name = "plan",
-                   .help = tr("Show the moves and change nothing, which is all it does.")}},
+                   .help = tr("Show the moves and change nothing, as without an option.")},
+                  {.name = "apply",
+                   .help = tr("Make the moves for one job, the first for which there are any: it "
+                              "gets a priority above those that move, and starts when they have "
+                              "stopped. For whose jobs all of them are, or an operator."),
+                   .excludes = {"plan"}}},
       .words = {.name = "JOB...",
                 .help = tr("Only these jobs, and those ahead whose moves theirs build on; else the "
                            "first 20 that wait for room."),
                 .most = kAnyNumber,
                 .complete = Complete::Job},
       .examples = {{"gctl defrag", tr("show which moves would start jobs that wait")},
-                   {"gctl defrag --json 42", tr("show those for job 42 as JSON")}},
+                   {"gctl defrag --json 42", tr("show those for job 42 as JSON")},
+                   {"gctl defrag --apply 42", tr("make them")}},
       .run = run_defrag,
   };
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "base/text.h"
@@ -80,6 +79,12 @@ std::string head_text(const DefragPlan& plan, const std::string& name) {
                    plan.behind->value);
 }
 
+std::string steps_text(const std::vector<std::string>& steps) {
+  std::string text;
+  for (const std::string& step : steps) text += fmt::format("  {}\n", step);
+  return text;
+}
+
 std::string plan_text(const DefragPlan& plan, const DefragNames& names) {
   const std::string name = job_name(plan.job, names);
   if (plan.outcome != DefragOutcome::Moves) return why_none(plan, name) + '\n';
@@ -94,37 +99,19 @@ std::string plan_text(const DefragPlan& plan, const DefragNames& names) {
   }
   if (steps.empty()) return tr_format("{} once the jobs above have\n", head);
   if (steps.size() == 1) return tr_format("{}: {}\n", head, steps.front());
-  std::string text = tr_format("{}:\n", head);
-  for (const std::string& step : steps) text += fmt::format("  {}\n", step);
-  return text;
-}
-
-/// The priority above all that move, for whom that is not above already; nothing where they are
-/// not known, or none is higher.
-std::optional<int> priority_for(const DefragPlan& plan, const DefragNames& names) {
-  const auto waits = names.jobs.find(plan.job);
-  if (plan.moves.empty() || plan.other_moves > 0 || waits == names.jobs.end()) return std::nullopt;
-  int highest = 0;
-  for (const DefragMove& move : plan.moves) {
-    const auto job = names.jobs.find(move.job);
-    if (job == names.jobs.end()) return std::nullopt;
-    highest = std::max(highest, job->second.spec.priority);
-  }
-  const bool is_above = waits->second.spec.priority > highest;
-  if (is_above || highest == kMaxPriority) return std::nullopt;
-  return highest + 1;
+  return tr_format("{}:\n", head) + steps_text(steps);
 }
 
 std::string advice(const api::DefragView& view, const DefragNames& names) {
   std::string text = tr("Nothing was changed.\n");
   for (const DefragPlan& plan : view.jobs) {
-    const auto priority = priority_for(plan, names);
-    if (!priority) continue;
+    if (plan.moves.empty() && plan.other_moves == 0) continue;
+    if (!why_not_applied(plan, names).empty()) break;
     text += tr_format(
-        "'gjob update {} --priority {}' has room made: jobs of lower priority that may be moved "
-        "stop, and start again where there is room. Which, the scheduler decides then.\n",
+        "'gctl defrag --apply {}' does it: job {} gets a priority above those that move, and they "
+        "stop, are queued again behind it and start where there is room.\n",
         plan.job.value,
-        *priority);
+        plan.job.value);
     break;
   }
   const bool has_none =
@@ -146,6 +133,26 @@ std::string defrag_text(const api::DefragView& view, const DefragNames& names) {
   std::string text;
   for (const DefragPlan& plan : view.jobs) text += plan_text(plan, names);
   return text + '\n' + advice(view, names);
+}
+
+std::string applied_text(const DefragPlan& plan, int priority, const DefragNames& names) {
+  std::vector<std::string> steps;
+  for (const DefragMove& move : plan.moves) steps.push_back(move_text(move, names));
+  return tr_format("{} has priority {} now and starts as soon as these have stopped:\n",
+                   job_name(plan.job, names),
+                   priority) +
+         steps_text(steps);
+}
+
+std::string why_not_applied(const DefragPlan& plan, const DefragNames& names) {
+  const std::string name = job_name(plan.job, names);
+  if (plan.outcome != DefragOutcome::Moves) return why_none(plan, name);
+  if (plan.other_moves > 0) {
+    return tr_format("{}: jobs of others would move, which an operator may ask for", name);
+  }
+  if (plan.moves.empty()) return tr_format("{} would start once those ahead of it have", name);
+  if (!plan.is_behind) return "";
+  return tr_format("{} might not start: a job ahead of it keeps its place", name);
 }
 
 }  // namespace gflow::cli

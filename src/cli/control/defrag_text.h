@@ -17,5 +17,11 @@ struct DefragNames {
 
 /// A job a line, or with its moves below it, and what to do then.
 [[nodiscard]] std::string defrag_text(const api::DefragView& view, const DefragNames& names);
+/// A plan that is being carried out, and the priority its job has now.
+[[nodiscard]] std::string applied_text(const DefragPlan& plan,
+                                       int priority,
+                                       const DefragNames& names);
+/// Why there is nothing to be carried out of a plan; "" where there is.
+[[nodiscard]] std::string why_not_applied(const DefragPlan& plan, const DefragNames& names);
 
 }  // namespace gflow::cli

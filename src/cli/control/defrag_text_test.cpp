@@ -32,10 +32,9 @@ TEST(DefragText, SaysWhichMovesAndWhatToDo) {
                         .moves = {move_of(3, {0, 1}, {6, 7})},
                         .to = {{"n1", {0, 1, 2, 3}, {}}}};
   const std::string advice =
-      "\nNothing was changed.\n'gjob update 12 --priority 11' has room made: jobs of lower "
-      "priority "
-      "that may be moved stop, and start again where there is room. Which, the scheduler decides "
-      "then.\n";
+      "\nNothing was changed.\n'gctl defrag --apply 12' does it: job 12 gets a priority above "
+      "those "
+      "that move, and they stop, are queued again behind it and start where there is room.\n";
   DefragNames names = named({{12, 4}, {3, 2}});
   EXPECT_EQ(
       defrag_text({{plan}}, names),
@@ -49,8 +48,15 @@ TEST(DefragText, SaysWhichMovesAndWhatToDo) {
             "job 12 (4 GPUs) would start:\n"
             "  move job 3 from GPU n1:0,1 to GPU n2:6,7 (requeue, loses 12m of run time)\n"
             "  move job 5 from GPU n1:2 to GPU n2:3 (requeue, loses 12m of run time)\n"
-            "job 14 would start once the jobs above have\n"
-            "\nNothing was changed.\n");
+            "job 14 would start once the jobs above have\n" +
+                advice);
+  EXPECT_EQ(why_not_applied(two, names), "");
+  EXPECT_EQ(applied_text(two, 11, names),
+            "job 12 (4 GPUs) has priority 11 now and starts as soon as these have stopped:\n"
+            "  move job 3 from GPU n1:0,1 to GPU n2:6,7 (requeue, loses 12m of run time)\n"
+            "  move job 5 from GPU n1:2 to GPU n2:3 (requeue, loses 12m of run time)\n");
+  EXPECT_EQ(why_not_applied({.job = JobId(14), .outcome = DefragOutcome::Moves}, names),
+            "job 14 would start once those ahead of it have");
 }
 
 /// Who is not shown them is told how many they are, and not to do what nobody knows the effect of.
@@ -63,6 +69,13 @@ TEST(DefragText, NamesNoJobThatIsNotShown) {
   DefragPlan known = plan;
   known.behind = JobId(9);
   known.other_moves = 1;
+  EXPECT_EQ(why_not_applied(known, {}),
+            "job 12: jobs of others would move, which an operator may ask for");
+  DefragPlan behind = known;
+  behind.moves = {move_of(3, {0}, {1})};
+  behind.other_moves = 0;
+  EXPECT_EQ(why_not_applied(behind, {}),
+            "job 12 might not start: a job ahead of it keeps its place");
   EXPECT_EQ(
       defrag_text({{known}}, named({{12, 4}})),
       "job 12 (4 GPUs) would have room, and start unless that delays job 9, which is ahead of "
@@ -73,7 +86,9 @@ TEST(DefragText, SaysWhyNoMoveHelps) {
   const auto line_of = [](DefragOutcome outcome) {
     const std::string text =
         defrag_text({{{.job = JobId(7), .outcome = outcome}}}, named({{7, 1}}));
-    return text.substr(0, text.find('\n'));
+    const std::string line = text.substr(0, text.find('\n'));
+    EXPECT_EQ(why_not_applied({.job = JobId(7), .outcome = outcome}, named({{7, 1}})), line);
+    return line;
   };
   EXPECT_EQ(line_of(DefragOutcome::HasRoom),
             "job 7 (1 GPU) has room: 'gjob why 7' tells what else it waits for");
