@@ -90,13 +90,15 @@ struct Client::Core {
         return std::unexpected(response.error());
       }
       if (std::chrono::steady_clock::now() >= end) return unknown(response.error());
-      if (is_first && was_sent && tell) {
-        tell(cluster ? tr("the cluster did not answer; asking again")
-                     : tr("gflowd did not answer; asking again"));
-      }
+      if (is_first && was_sent) tell_again();
       if (cluster) cluster->begin_anew();
       if (!is_first) std::this_thread::sleep_for(kBetween);
     }
+  }
+  void tell_again() const {
+    if (!tell) return;
+    tell(cluster ? tr("the cluster did not answer; asking again")
+                 : tr("gflowd did not answer; asking again"));
   }
   [[nodiscard]] static std::unexpected<Error> unknown(const Error& error) {
     return fail(error.code,

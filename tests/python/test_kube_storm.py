@@ -137,8 +137,10 @@ class Storm:
         """As a Deployment does: also one that ends by itself, having lost its lease, comes back."""
         while not self._is_over:
             self.schedulers[number].wait()
-            if not self._is_over:
-                self.schedulers[number] = self._start(*LEASE)
+            # Who gives it its token may be the one that is killed just now: then it is asked again.
+            with contextlib.suppress(OSError):
+                if not self._is_over:
+                    self.schedulers[number] = self._start(*LEASE)
 
     def end(self):
         self._is_over = True
