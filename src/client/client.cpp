@@ -67,7 +67,9 @@ struct Client::Core {
     return GF_TRY(ask(std::move(request), silence)).receive();
   }
   [[nodiscard]] Result<std::string> call(HttpRequest request, const Silence& silence) const {
-    HttpResponse response = GF_TRY(answer(std::move(request), silence));
+    return body_of(GF_TRY(answer(std::move(request), silence)));
+  }
+  [[nodiscard]] static Result<std::string> body_of(HttpResponse response) {
     if (response.status >= 300) {
       return std::unexpected(api::read_problem(response.status, response.body));
     }
@@ -84,8 +86,7 @@ struct Client::Core {
       auto pending = ask(request, silence);
       was_sent = was_sent || pending;
       auto response = pending ? pending->receive() : std::unexpected(pending.error());
-      if (response && response->status < 300) return std::move(response->body);
-      if (response) return std::unexpected(api::read_problem(response->status, response->body));
+      if (response) return body_of(*std::move(response));
       if (response.error().code != Code::Unreachable || (!was_sent && !is_first)) {
         return std::unexpected(response.error());
       }
