@@ -315,6 +315,9 @@ TEST_F(DefragTest, NamesTheJobWhosePlaceIsKept) {
   (void)submit({.gpus = 4});
   EXPECT_EQ(plans(),
             "4 not_enough_free; 5 to n0:0,1,2,3 behind 4 after 1 from n0:0,1 to n1:2,3 (0 s)");
+  EXPECT_EQ(apply(JobId(5), {JobId(1)}),
+            "job 5 might not start: one ahead of it keeps its place; give it a priority above that "
+            "one");
 }
 
 /// Nothing is decided, nothing changes, and what it looks at is bounded.
@@ -375,6 +378,16 @@ TEST_F(DefragTest, IsNotDoneOtherwiseThanItWasTold) {
   EXPECT_EQ(apply(JobId(4), {JobId(1)}), "1");
   EXPECT_EQ(apply(JobId(4), {JobId(1)}),
             "room is being made for job 4: ask again when it has started");
+}
+
+TEST_F(DefragTest, NobodyWithTheHighestPriorityMoves) {
+  (void)submit({.gpus = 2, .priority = kMaxPriority, .preemption = kMay});
+  const JobId between = submit({.gpus = 2});
+  (void)submit({.gpus = 2});
+  end(between);
+  (void)submit({.gpus = 4});
+  ASSERT_EQ(plans(), "4 to n0:0,1,2,3 after 1 from n0:0,1 to n1:2,3 (0 s)");
+  EXPECT_EQ(apply(JobId(4), {JobId(1)}), "job 1 has the highest priority, and moves for nobody");
 }
 
 // What a plan says, done on a ledger of its own.

@@ -37,12 +37,13 @@ constexpr std::string_view kHelp =
     "       gflow-park park SUPERVISOR START-TIME SECONDS [--user UID] [--most BYTES]\n"
     "                  [--record FD]\n"
     "       gflow-park unpark SUPERVISOR START-TIME SECONDS [--user UID] [--room GPU=BYTES]...\n"
+    "                  [--record FD]\n"
     "Takes the GPU memory of the processes below a supervisor to host memory, or gives it back,\n"
     "for gflowd. START-TIME is field 22 of /proc/SUPERVISOR/stat; after SECONDS it gives up.\n"
     "  --user UID        the user to become\n"
     "  --most BYTES      takes nothing where they have more than that\n"
     "  --record FD       writes there before it takes it what it takes of each process: a line\n"
-    "                    \"PID GPU BYTES\" each\n"
+    "                    \"PID GPU BYTES\" each; nothing that it starts has this descriptor\n"
     "  --room GPU=BYTES  gives nothing back where the GPU of this UUID has less than that free\n"
     "park writes what it took, a line \"GPU BYTES\" each; what went wrong is one line. Exit "
     "status:\n"
@@ -50,10 +51,12 @@ constexpr std::string_view kHelp =
     "  1  refused: all is as it was\n"
     "  2  the arguments are not understood\n"
     "  3  unclear: to be asked again\n"
-    "  4  a process lost its GPU memory\n";
+    "  4  a process lost its GPU memory\n"
+    "  5  a GPU has no room: all is in host memory\n";
 
 constexpr int kNotUnderstood = 2;
 constexpr std::uint64_t kMaxSeconds = 86'400;
+constexpr std::chrono::seconds kProbePatience{30};
 
 struct Wish {
   bool parks = true;
@@ -92,7 +95,7 @@ bool read_option(std::string_view name, std::string_view value, Wish& wish) {
     if (most) wish.limits.most = Memory{static_cast<std::int64_t>(*most)};
     return most.has_value();
   }
-  if (name == "--record" && wish.parks) {
+  if (name == "--record") {
     const auto record = number_up_to(value, std::numeric_limits<int>::max());
     // What the driver starts does not have it: the lock of the file would be its own, too.
     if (record) wish.limits.record = static_cast<int>(*record);
@@ -133,6 +136,8 @@ int exit_status(Standstill standstill) {
       return 0;
     case Standstill::Refused:
       return 1;
+    case Standstill::NoRoom:
+      return 5;
     case Standstill::Unclear:
       return 3;
     case Standstill::Broken:
@@ -219,6 +224,7 @@ int run(std::span<char*> words) {
     return os::write_all(STDOUT_FILENO, kHelp) ? 0 : 1;
   }
   if (words.size() == 1 && std::string_view(words[0]) == "probe") {
+    const Deadline deadline(kProbePatience);
     const auto driver = CheckpointDriver::open();
     return driver ? 0 : say({Standstill::Refused, driver.error().message});
   }

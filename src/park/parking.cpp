@@ -188,6 +188,14 @@ Result<void> Parking::all_run_on() const {
   return {};
 }
 
+bool Parking::is_all_parked() const {
+  for (const Standing other : {Standing::Running, Standing::Locked, Standing::Broken}) {
+    const auto those = standing(other);
+    if (!those || !those->empty()) return false;
+  }
+  return true;
+}
+
 Outcome Parking::unpark(const ByGpu& needed) const {
   const Result<void> given_back = give_back(needed);
   if (given_back) {
@@ -197,6 +205,9 @@ Outcome Parking::unpark(const ByGpu& needed) const {
   const Result<void> undone = each(Standing::Locked, &CheckpointDriver::checkpoint);
   if (given_back.error().code == Code::Damaged) {
     return {Standstill::Broken, given_back.error().message};
+  }
+  if (given_back.error().code == Code::Exhausted && undone && is_all_parked()) {
+    return {Standstill::NoRoom, given_back.error().message};
   }
   return outcome(given_back, undone);
 }

@@ -16,6 +16,7 @@ namespace gflow::park {
 enum class Standstill : std::uint8_t {
   Done,     ///< as was asked: all its GPU processes are parked, or all run
   Refused,  ///< as before
+  NoRoom,   ///< by unpark(): all its GPU processes are parked
   Unclear,  ///< some so, some so: to be asked again
   Broken,   ///< a process of it cannot go on
 };
@@ -70,6 +71,7 @@ class Parking {
   [[nodiscard]] Result<void> take_memory(const Limits& limits, ByGpu& taken) const;
   [[nodiscard]] Result<void> give_back(const ByGpu& needed) const;
   [[nodiscard]] Result<void> all_run_on() const;
+  [[nodiscard]] bool is_all_parked() const;
   [[nodiscard]] Outcome outcome(const Result<void>& tried, const Result<void>& undone) const;
 
   const CheckpointDriver& driver_;

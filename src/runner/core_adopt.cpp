@@ -91,8 +91,7 @@ StillRuns Runner::Core::still_runs(Key key, int pid) const {
   const AttemptFiles files(options.attempts_dir, key.first, key.second);
   const auto record = files.park_record();
   if (!record) return {pid};
-  const Memory memory = record->how == Parking::Parked ? record->taken() : record->most;
-  return {pid, {.how = record->how, .memory = memory, .refused = record->refused}};
+  return {pid, {.how = record->how, .memory = record->taken(), .refused = record->refused}};
 }
 
 Result<Adoption> Runner::Core::find_out(Key key, const Adopting& known) {

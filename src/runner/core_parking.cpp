@@ -29,6 +29,7 @@ using Clock = ExpectedEnd::Clock;
 constexpr int kDone = 0;
 constexpr int kRefused = 1;
 constexpr int kLost = 4;
+constexpr int kNoRoom = 5;
 
 /// So often in a row it may not be able to tell what became of it, before what was taken is given
 /// back.
@@ -101,7 +102,7 @@ void Runner::Core::bring_on_parking(Watched& watched) {
 /// Its own limit is raised by what may be taken: what comes to host memory is charged to it.
 void Runner::Core::begin_park(Watched& watched, const ParkRecord& record) {
   ParkingJob& parking = watched.parking;
-  if (parking.most == Memory{}) parking.most = record.most;
+  if (record.most > Memory{}) parking.most = record.most;
   parking.is_fresh = record.how == Parking::None;
   auto begun = limit_memory(watched, parking.most);
   if (begun) begun = start_park(watched, true, record);
@@ -133,9 +134,9 @@ Result<void> Runner::Core::start_park(Watched& watched, bool takes, const ParkRe
     words.push_back(std::move(value));
   };
   if (order && order->uid) add("--user", std::to_string(*order->uid));
+  add("--record", "3");
   if (takes) {
     add("--most", std::to_string(parking.most.bytes));
-    add("--record", "3");
   } else {
     for (const auto& [gpu, memory] : record.by_gpu) {
       add("--room", gpu + "=" + std::to_string(memory.bytes));
@@ -163,6 +164,7 @@ void Runner::Core::park_ended(Watched& watched) {
     return kill_with_supervisor(watched,
                                 {EndReason::SupervisorDied, kept<Kept::GpuMemoryLost>(said)});
   }
+  if (status == kNoRoom) return has_no_room(watched, said);
   // As it was before is known only where that was.
   if (status == kRefused && parking.is_fresh) {
     return parking.takes ? not_parked(watched, said) : has_no_room(watched, said);
@@ -172,12 +174,13 @@ void Runner::Core::park_ended(Watched& watched) {
 }
 
 void Runner::Core::parked(Watched& watched) {
-  if (const auto noted = watched.files.note_parked(); !noted) {
-    return park_again_later(watched, noted.error().message);
-  }
   // What was raised for what was not taken is another's; where it cannot be lowered it is too much.
+  // Before that is noted, as it is not brought on any more after that.
   if (const auto record = watched.files.park_record()) {
     (void)limit_memory(watched, std::min(record->taken(), watched.parking.most));
+  }
+  if (const auto noted = watched.files.note_parked(); !noted) {
+    return park_again_later(watched, noted.error().message);
   }
   bring_on_parking(watched);
 }
@@ -189,11 +192,11 @@ void Runner::Core::not_parked(Watched& watched, std::string why) {
 }
 
 void Runner::Core::unparked(Watched& watched) {
+  (void)limit_memory(watched, Memory{});  // before that is noted, as in parked()
   if (const auto ended = watched.files.end_parking(watched.parking.refused); !ended) {
     return park_again_later(watched, ended.error().message);
   }
   park_is_done(watched);
-  (void)limit_memory(watched, Memory{});
   const std::string refused = std::exchange(watched.parking.refused, {});
   if (!refused.empty()) watched.parking.most = Memory{};
   const bool is_told = !watched.parking.stands || !refused.empty();
@@ -250,7 +253,11 @@ void Runner::Core::reap_abandoned() {
 }
 
 void Runner::Core::begin_probe() {
-  if (options.park.empty() || !options.probes_parking) return;
+  if (!options.probes_parking) return;
+  if (options.park.empty()) {
+    probe_said = "gflow-park is not installed";
+    return;
+  }
   auto child = os::start_child({{options.park, "probe"}, {}});
   if (!child) {
     probe_said = child.error().message;

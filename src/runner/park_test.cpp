@@ -147,6 +147,12 @@ class Park : public RunnerBench {
     ::unsetenv("GFLOW_FAKE_CUDA_KILLED_AT");
     return is_over && !runner_->doubts().empty();
   }
+  /// From now on gflow-park is this script.
+  void use_park(const std::string& script) {
+    options_.park = path("park");
+    ASSERT_TRUE(os::write_file(options_.park, "#!/bin/sh\n" + script + "\n", 0755));
+    EXPECT_EQ(adopt(), ParkedMemory{});
+  }
   /// As after a restart of the daemon: what is told of it at once.
   [[nodiscard]] ParkedMemory adopt() {
     reopen();
@@ -242,6 +248,39 @@ TEST_P(Park, OneThatEndsMeanwhileIsNotWaitedFor) {
   runner_->suspend(JobId(7), 1, Memory::gib(2));
   runner_->stop(JobId(7), 1, SIGKILL, EndReason::Cancelled);
   EXPECT_EQ(wait_gone().reason, EndReason::Cancelled);
+}
+
+TEST_P(Park, WhatTheDriverLostEndsIt) {
+  use_park("echo it is gone; exit 4");
+  runner_->suspend(JobId(7), 1, Memory::gib(2));
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::SupervisorDied);
+  EXPECT_NE(outcome.message.find(": it is gone"), std::string::npos) << outcome.message;
+}
+
+TEST_P(Park, WhatStaysUnclearIsGivenBack) {
+  use_park("[ $1 = unpark ] && exit 0; echo nobody knows; exit 3");
+  runner_->suspend(JobId(7), 1, Memory::gib(2));
+  EXPECT_EQ(wait_parks(), ParkedMemory{.refused = "nobody knows"});
+  EXPECT_TRUE(comes_true([&] { return stands(); }));
+  EXPECT_EQ(record(), ParkRecord{.refused = "nobody knows"});
+}
+
+/// Whoever asks next knows no more than that it had been begun.
+TEST_P(Park, WhereItsGpuHasNoRoomItStandsAlsoForOneWhoComesBack) {
+  park();
+  const auto other = start(8);
+  other->fill(15 * kGib);
+  ASSERT_TRUE(is_killed_in(1, [&] { runner_->resume(JobId(7), 1); }));
+  EXPECT_EQ(adopt(), (ParkedMemory{.how = Parking::Begun, .memory = kHas}));
+  EXPECT_TRUE(std::holds_alternative<StillRuns>(runner_->adopt(JobId(8), 1, options_.boot_id)));
+  runner_->resume(JobId(7), 1);
+  ASSERT_TRUE(is_in_doubt());
+  EXPECT_TRUE(comes_true([&] { return stands() && record().how == Parking::Parked; }));
+  runner_->stop(JobId(8), 1, SIGKILL, EndReason::Cancelled);
+  (void)wait_gone(JobId(8));
+  EXPECT_EQ(wait_parks(), ParkedMemory{});
+  EXPECT_TRUE(job_->has_its_memory());
 }
 
 TEST_P(Park, WhoComesBackFindsItParked) {

@@ -134,12 +134,14 @@ TEST(DamageTest, IsNoticedAndNothingIsChanged) {
     commit_five(path, c.end);
     c.damage(path);
     const bool there = os::exists(path);
+    const bool has_ids = os::exists(path + ".ids");
     const std::string before = there ? read(path) : "";
     const std::string wal = os::exists(path + "-wal") ? read(path + "-wal") : "";
     const std::string said = refusal(path);
     EXPECT_NE(said.find(c.says), std::string::npos) << c.what << ": " << said;
     EXPECT_NE(said.find("gflow doctor --recover"), std::string::npos) << c.what << ": " << said;
     EXPECT_EQ(os::exists(path), there) << c.what;
+    EXPECT_EQ(os::exists(path + ".ids"), has_ids) << c.what;
     if (there) {
       EXPECT_TRUE(read(path) == before) << c.what << ": the database was changed";
     }

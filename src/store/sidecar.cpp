@@ -34,9 +34,9 @@ Sidecar::Sidecar(os::Fd fd, std::string path, std::string boot_id)
     : fd_(std::move(fd)), path_(std::move(path)), boot_id_(std::move(boot_id)) {}
 
 Result<Sidecar> Sidecar::open(const std::string& path, const std::string& boot_id) {
-  const bool is_new = !GF_TRY(os::is_there(path));
-  Sidecar sidecar(GF_TRY(os::open_file(path, O_RDWR | O_CREAT)), path, boot_id);
-  if (is_new) GF_CHECK(sync_directory_of(path));
+  const bool is_there = GF_TRY(os::is_there(path));
+  if (!is_there) return Sidecar(os::Fd(), path, boot_id);
+  Sidecar sidecar(GF_TRY(os::open_file(path, O_RDWR)), path, boot_id);
   sidecar.found_ = GF_TRY(sidecar.read());
   return sidecar;
 }
@@ -95,6 +95,10 @@ Result<void> Sidecar::write(const Line& line, Sync sync) {
 }
 
 Result<void> Sidecar::begin(JobId next_id, std::uint64_t commits) {
+  if (!fd_.valid()) {
+    fd_ = GF_TRY(os::open_file(path_, O_RDWR | O_CREAT));
+    GF_CHECK(sync_directory_of(path_));
+  }
   Line line{.next_id = next_id.value, .reserved = next_id.value + kBlock, .boot_id = boot_id_};
   line.commits = commits;
   return write(line, Sync::Yes);

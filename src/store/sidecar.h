@@ -20,7 +20,8 @@ namespace gflow::store {
 ///  - the digest of the database that the last run left, if it ended in order.
 class Sidecar {
  public:
-  /// Reads it, or creates it. A content that is not understood counts as none.
+  /// Reads it. A content that is not understood counts as none, as does one that is not there,
+  /// which begin() makes.
   [[nodiscard]] static Result<Sidecar> open(const std::string& path, const std::string& boot_id);
 
   /// As found by open(): whether it was there, and understood. If not, nothing is known.

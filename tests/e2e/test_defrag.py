@@ -50,8 +50,8 @@ def test_moves_are_told_and_start_the_job_that_waits(lab):
     # What it says to do does just that.
     (command,) = re.findall(rf"'(gctl defrag --apply {waits})'", told)
     said = lab.ok(*command.split())
-    assert said.startswith(f"job {waits} (2 GPUs) has priority 11 now and starts as soon as these have stopped:\n"), said
-    asked = sorted(int(job) for job in re.findall(r"^  move job (\d+) from GPU ", said, re.M))
+    assert said.startswith(f"job {waits} (2 GPUs) has priority 11 now and starts as soon as these have stopped; "), said
+    asked = sorted(int(job) for job in re.findall(r"^  job (\d+) on GPU ", said, re.M))
     assert len(asked) == 2, said
     lab.running(waits)
     moved = [job for job in stay.values() if (lab.job(job)["status"], lab.job(job)["attempt"]) != ("Running", 1)]

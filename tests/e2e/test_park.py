@@ -13,7 +13,7 @@ from machine import BIN, PATIENCE
 
 PARK = BIN / "gflow-park"
 RUNNING, LOCKED, PARKED, FAILED = range(4)
-DONE, REFUSED, USAGE, UNCLEAR, BROKEN = range(5)
+DONE, REFUSED, USAGE, UNCLEAR, BROKEN, NO_ROOM = range(6)
 EACH = GIB + CONTEXT
 
 
@@ -124,7 +124,7 @@ def test_all_of_a_job_is_parked_and_comes_back(gpus, job):
         urgent.start()
         block = urgent.get("alloc", 15 * GIB)
         filled = urgent.get("fill", block, MIB, 99)
-        assert job.ask("unpark", *room) == (REFUSED, f"GPU {UUIDS[0]} has 724M free of the 2.59G that are to come back\n")
+        assert job.ask("unpark", *room) == (NO_ROOM, f"GPU {UUIDS[0]} has 724M free of the 2.59G that are to come back\n")
         assert job.standings() == {PARKED} and urgent.get("sum", block, MIB) == filled
     assert job.ask("unpark", *room) == (DONE, "")
     assert job.is_as_it_was()
@@ -142,7 +142,7 @@ def test_half_of_a_job_never_runs(gpus, job):
         other.start()
         other.get("alloc", 13 * GIB + 512 * MIB)
         status, why = job.ask("unpark")
-        assert status == REFUSED and why in {f"the GPU of process {pid} has no room for its memory\n" for pid in job.pids()}
+        assert status == NO_ROOM and why in {f"the GPU of process {pid} has no room for its memory\n" for pid in job.pids()}
         assert job.standings() == {PARKED}
     status, why = job.ask("unpark")
     assert status == BROKEN and "cannot have its GPU memory back: CUDA_ERROR" in why and job.standings() == {PARKED}

@@ -49,6 +49,7 @@ constexpr void (*kReaders[])(std::string_view) = {
     check<gflow::api::read_jobs_request>,
     check<gflow::api::read_place_request>,
     check<gflow::api::read_drain_request>,
+    check<gflow::api::read_defrag_request>,
     check<gflow::api::read_token_request>,
     check<gflow::api::read_gpu_need>,
     check<gflow::api::read_gpu_renewal>,

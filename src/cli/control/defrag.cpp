@@ -130,9 +130,11 @@ Command gctl_defrag_command() {
       .options = {{.name = "plan",
                    .help = tr("Show the moves and change nothing, as without an option.")},
                   {.name = "apply",
-                   .help = tr("Make the moves for one job, the first for which there are any: it "
-                              "gets a priority above those that move, and starts when they have "
-                              "stopped. For whose jobs all of them are, or an operator."),
+                   .help =
+                       tr("Make the moves for one job, the first for which there are any: it "
+                          "gets a priority above those that move, and starts when they have "
+                          "stopped. For who may change them all and give that priority, which by "
+                          "default is an operator."),
                    .excludes = {"plan"}}},
       .words = {.name = "JOB...",
                 .help = tr("Only these jobs, and those ahead whose moves theirs build on; else the "

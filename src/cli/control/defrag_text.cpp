@@ -137,10 +137,17 @@ std::string defrag_text(const api::DefragView& view, const DefragNames& names) {
 
 std::string applied_text(const DefragPlan& plan, int priority, const DefragNames& names) {
   std::vector<std::string> steps;
-  for (const DefragMove& move : plan.moves) steps.push_back(move_text(move, names));
-  return tr_format("{} has priority {} now and starts as soon as these have stopped:\n",
-                   job_name(plan.job, names),
-                   priority) +
+  for (const DefragMove& move : plan.moves) {
+    steps.push_back(tr_format("job {} on {} (loses {} of run time)",
+                              move.job.value,
+                              place_text(move.from, names),
+                              duration_text(move.lost_time)));
+  }
+  return tr_format(
+             "{} has priority {} now and starts as soon as these have stopped; they start "
+             "again where there is room:\n",
+             job_name(plan.job, names),
+             priority) +
          steps_text(steps);
 }
 

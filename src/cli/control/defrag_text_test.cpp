@@ -52,9 +52,10 @@ TEST(DefragText, SaysWhichMovesAndWhatToDo) {
                 advice);
   EXPECT_EQ(why_not_applied(two, names), "");
   EXPECT_EQ(applied_text(two, 11, names),
-            "job 12 (4 GPUs) has priority 11 now and starts as soon as these have stopped:\n"
-            "  move job 3 from GPU n1:0,1 to GPU n2:6,7 (requeue, loses 12m of run time)\n"
-            "  move job 5 from GPU n1:2 to GPU n2:3 (requeue, loses 12m of run time)\n");
+            "job 12 (4 GPUs) has priority 11 now and starts as soon as these have stopped; they "
+            "start again where there is room:\n"
+            "  job 3 on GPU n1:0,1 (loses 12m of run time)\n"
+            "  job 5 on GPU n1:2 (loses 12m of run time)\n");
   EXPECT_EQ(why_not_applied({.job = JobId(14), .outcome = DefragOutcome::Moves}, names),
             "job 14 would start once those ahead of it have");
 }

@@ -51,11 +51,11 @@ Command job_suspend_command() {
       .name = "suspend",
       .summary = tr("suspend running jobs, which keep their memory"),
       .usage = {"JOB..."},
-      .description =
-          tr("A suspended job keeps its host and GPU memory and releases its GPU compute and CPUs. "
-             "It continues only after 'gjob resume'; the time in between does not count towards "
-             "its time limit. A job that did not declare its GPU memory keeps all of it. That of "
-             "one NVIDIA GPU is taken to host memory meanwhile, where the driver can."),
+      .description = tr(
+          "A suspended job keeps its host and GPU memory and releases its GPU compute and CPUs. "
+          "It continues only after 'gjob resume'; the time in between does not count towards "
+          "its time limit. A job that did not declare its GPU memory keeps all of it. Only where "
+          "the driver can, and for a job with one NVIDIA GPU, it is taken to host memory."),
       .words = jobs_to_act_on(),
       .run = run_suspend,
   };

@@ -156,6 +156,11 @@ std::string why_text(const api::Explanation& explanation,
                      const Clocks& clocks,
                      const JobNames& names) {
   const api::JobView& job = explanation.job;
+  if (job.parked && job.parked->how == Parking::Ending) {
+    return tr_format("Job {} ({}) goes on as soon as its GPU memory is back from host memory.\n",
+                     job.id.value,
+                     job_name_text(job.spec));
+  }
   if (job.status == Status::Suspended) {
     const std::string name = job_name_text(job.spec);
     const bool is_parked = job.parked && job.parked->how == Parking::Parked;
