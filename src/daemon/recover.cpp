@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -140,6 +141,24 @@ Result<void> Recoverer::note_attempts() {
     newest_attempts_[job] = std::max(newest_attempts_[job], attempt);
   }
   return {};
+}
+
+/// Where nobody knows which ids were given out, the logs tell of the jobs that ran after these; not
+/// a file that happens to be called as one, of an id that is far off.
+JobId after_logs(const std::string& logs_dir, JobId known) {
+  namespace fs = std::filesystem;
+  constexpr std::string_view kEnding = ".log";
+  constexpr std::uint64_t kMostLost = 1'000'000;
+  JobId next = known;
+  std::error_code error;
+  for (fs::directory_iterator at(logs_dir, error), end; !error && at != end; at.increment(error)) {
+    std::string name = at->path().filename().string();
+    if (!name.ends_with(kEnding)) continue;
+    name.resize(name.size() - kEnding.size());
+    const auto id = parse_number(name);
+    if (id && *id < known.value + kMostLost) next = std::max(next, JobId(*id + 1));
+  }
+  return next;
 }
 
 JobId Recoverer::first_free() const {
@@ -331,6 +350,9 @@ Result<Recovery> Recoverer::run() {
   GF_CHECK(os::remove_tree(work_.path()));
   GF_CHECK(os::make_directories(work_.path()));
   GF_CHECK(open_sources());
+  if (!known_.is_all) {
+    known_.next_id = std::max(known_.next_id, after_logs(paths_.logs_dir, first_free()));
+  }
   const std::string fresh = work_.path() + "/fresh.db";
   {
     const auto store = GF_TRY(store::Store::open(fresh));

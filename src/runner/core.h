@@ -140,6 +140,7 @@ struct Runner::Core {
   void end_stopped(Watched& watched, Time now);
   void expect_suspension(Watched& watched, Time now);
   void look_at_suspension(Watched& watched, Time now);
+  void look_at_parking(Watched& watched);
   void bring_on_parking(Watched& watched);
   void begin_park(Watched& watched, const ParkRecord& record);
   void begin_unpark(Watched& watched, const ParkRecord& record);

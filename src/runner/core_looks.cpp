@@ -84,7 +84,7 @@ void Runner::Core::look(Watched& watched, LookFor what, Time now) {
     case LookFor::Suspension:
       return look_at_suspension(watched, now);
     case LookFor::Parking:
-      return bring_on_parking(watched);
+      return look_at_parking(watched);
     case LookFor::Remains:
       return look_at_remains(watched, now);
   }

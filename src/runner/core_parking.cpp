@@ -35,6 +35,9 @@ constexpr int kNoRoom = 5;
 /// back.
 constexpr int kMostUnclear = 3;
 
+/// So much longer than it may take it is left to end by itself.
+constexpr std::chrono::seconds kSlack{10};
+
 /// The exit status of a child that has ended; empty if a signal ended it, or somebody else took
 /// note of it.
 std::optional<int> exit_status(const os::Child& child) {
@@ -50,8 +53,7 @@ std::string said_by(const os::Child& child) {
   std::array<char, 4096> buffer{};
   const ssize_t got = ::read(child.channel.get(), buffer.data(), buffer.size());
   const std::string_view text(buffer.data(), static_cast<std::size_t>(got > 0 ? got : 0));
-  const std::string_view line = trim(text.substr(0, text.find('\n')));
-  return line.empty() ? "gflow-park ended without a word" : printable(line);
+  return printable(trim(text.substr(0, text.find('\n'))));
 }
 
 void kill_child(const os::Child& child) {
@@ -75,12 +77,19 @@ void Runner::Core::resume(Key key) {
   bring_on_parking(found->second);
 }
 
+/// One that does not give up when its time is over, as it is stopped, is killed: its end is heard.
+void Runner::Core::look_at_parking(Watched& watched) {
+  if (!watched.parking.child) return bring_on_parking(watched);
+  kill_child(*watched.parking.child);
+}
+
 /// From where it is to where it should be, a step at a time. One that is being ended has its signal
 /// and its grace, wherever its GPU memory is.
 void Runner::Core::bring_on_parking(Watched& watched) {
   ParkingJob& parking = watched.parking;
+  if (parking.child) return;
   look_at(watched, LookFor::Parking, std::nullopt);
-  if (watched.shim_pid == 0 || watched.expected.told() || parking.child) return;
+  if (watched.shim_pid == 0 || watched.expected.told()) return;
   const auto record = watched.files.park_record();
   if (!record) return park_again_later(watched, record.error().message);
   const bool is_begun = record->how != Parking::None;
@@ -107,8 +116,11 @@ void Runner::Core::begin_park(Watched& watched, const ParkRecord& record) {
   auto begun = limit_memory(watched, parking.most);
   if (begun) begun = start_park(watched, true, record);
   if (begun) return;
-  if (parking.is_fresh) return not_parked(watched, begun.error().message);
-  park_again_later(watched, begun.error().message);
+  // What the machine lacks now it may have before long, and says nothing of this job.
+  const bool is_in_vain = begun.error().code == Code::NotFound || ++parking.unclear >= kMostUnclear;
+  if (!parking.is_fresh || !is_in_vain) return park_again_later(watched, begun.error().message);
+  parking.is_its_own = false;
+  not_parked(watched, begun.error().message);
 }
 
 void Runner::Core::begin_unpark(Watched& watched, const ParkRecord& record) {
@@ -147,7 +159,11 @@ Result<void> Runner::Core::start_park(Watched& watched, bool takes, const ParkRe
   }
   parking.child = GF_TRY(os::start_child({std::move(words), {}, file.get()}));
   parking.takes = takes;
-  if (listen(watched, Source::Parking, parking.child->process)) return {};
+  if (listen(watched, Source::Parking, parking.child->process)) {
+    const auto most = options.park_patience;
+    look_at(watched, LookFor::Parking, Clock::now() + most + std::min(most, kSlack));
+    return {};
+  }
   const auto error = os::errno_error("watch gflow-park");
   abandon(parking);
   return error;
@@ -157,7 +173,9 @@ void Runner::Core::park_ended(Watched& watched) {
   ParkingJob& parking = watched.parking;
   if (!parking.child || !has_ended(parking.child->process)) return;
   const std::optional<int> status = exit_status(*parking.child);
-  const std::string said = said_by(*parking.child);
+  std::string said = said_by(*parking.child);
+  const bool is_said = !said.empty();
+  if (!is_said) said = status ? "gflow-park ended without a word" : "gflow-park was killed";
   parking.child.reset();
   if (status == kDone) return parking.takes ? parked(watched) : unparked(watched);
   if (status == kLost) {
@@ -166,7 +184,7 @@ void Runner::Core::park_ended(Watched& watched) {
   }
   if (status == kNoRoom) return has_no_room(watched, said);
   // As it was before is known only where that was.
-  if (status == kRefused && parking.is_fresh) {
+  if (status == kRefused && parking.is_fresh && is_said) {
     return parking.takes ? not_parked(watched, said) : has_no_room(watched, said);
   }
   if (parking.takes && ++parking.unclear >= kMostUnclear) parking.refused = said;
@@ -193,11 +211,13 @@ void Runner::Core::not_parked(Watched& watched, std::string why) {
 
 void Runner::Core::unparked(Watched& watched) {
   (void)limit_memory(watched, Memory{});  // before that is noted, as in parked()
-  if (const auto ended = watched.files.end_parking(watched.parking.refused); !ended) {
+  const std::string remembered = watched.parking.is_its_own ? watched.parking.refused : "";
+  if (const auto ended = watched.files.end_parking(remembered); !ended) {
     return park_again_later(watched, ended.error().message);
   }
   park_is_done(watched);
   const std::string refused = std::exchange(watched.parking.refused, {});
+  watched.parking.is_its_own = true;
   if (!refused.empty()) watched.parking.most = Memory{};
   const bool is_told = !watched.parking.stands || !refused.empty();
   if (is_told) report_parking(watched, {.how = Parking::None, .memory = {}, .refused = refused});

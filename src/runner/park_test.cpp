@@ -266,6 +266,24 @@ TEST_P(Park, WhatStaysUnclearIsGivenBack) {
   EXPECT_EQ(record(), ParkRecord{.refused = "nobody knows"});
 }
 
+TEST_P(Park, OneThatNeitherEndsNorSaysAWordIsKilledAndTriedAgain) {
+  options_.park_patience = std::chrono::seconds(1);
+  use_park("[ $1 = unpark ] && exit 0; kill -STOP $$");
+  runner_->suspend(JobId(7), 1, Memory::gib(2));
+  ASSERT_TRUE(is_in_doubt());
+  EXPECT_EQ(wait_parks(), ParkedMemory{.refused = "gflow-park was killed"});
+}
+
+/// That says nothing of the job: it is tried again in the next life of the daemon.
+TEST_P(Park, WhatTheMachineLacksIsNotRemembered) {
+  use_park("exit 0");
+  ASSERT_TRUE(os::remove_tree(options_.park));
+  runner_->suspend(JobId(7), 1, Memory::gib(2));
+  EXPECT_NE(wait_parks().refused, "");
+  EXPECT_EQ(record(), ParkRecord{});
+  EXPECT_TRUE(comes_true([&] { return stands(); }));
+}
+
 /// Whoever asks next knows no more than that it had been begun.
 TEST_P(Park, WhereItsGpuHasNoRoomItStandsAlsoForOneWhoComesBack) {
   park();

@@ -65,6 +65,7 @@ struct ParkingJob {
   bool is_fresh = false;             ///< how it stood was known when that was started
   int unclear = 0;                   ///< so often in a row it could not tell what became of it
   std::string refused{};             ///< why it cannot be parked: what was taken is given back
+  bool is_its_own = true;            ///< that is so for the rest of the attempt
   std::string trouble{};             ///< why that is not done, while it is not
 };
 

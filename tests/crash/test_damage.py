@@ -99,6 +99,25 @@ def test_a_database_without_its_ids(busy, end):
     assert busy.submit("true") > max(busy.waiting), "an id was given out again"
 
 
+def test_an_old_copy_without_its_ids_gives_none_out_again(machine):
+    """The logs tell of the jobs that ran since."""
+    machine.wait(machine.submit("echo", "first"))
+    machine.down()
+    copy = (machine.state / "gflow.db").read_bytes()
+    machine.up()
+    later = machine.submit("echo", "second")
+    machine.wait(later)
+    machine.kill_daemon()
+    for path in machine.state.glob("gflow.db*"):
+        path.unlink()
+    (machine.state / "gflow.db").write_bytes(copy)
+    refused(machine)
+    assert recover(machine)["missing"] == [{"first": later, "last": later}]
+    machine.up()
+    assert machine.submit("echo", "third") == later + 1
+    assert machine.log(later) == "second\n"
+
+
 @pytest.mark.parametrize("ids", ["kept", "removed"])
 def test_deleted_database_while_a_job_runs(busy, ids):
     busy.kill_daemon()

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/defrag.h"
 #include "api/gpu_resources.h"
 #include "api/json.h"
 #include "api/placement_view.h"

@@ -144,8 +144,9 @@ std::string applied_text(const DefragPlan& plan, int priority, const DefragNames
                               duration_text(move.lost_time)));
   }
   return tr_format(
-             "{} has priority {} now and starts as soon as these have stopped; they start "
-             "again where there is room:\n",
+             "{} has priority {} now and starts when these have stopped, unless one ahead of it "
+             "takes "
+             "the room; they start again where there is room:\n",
              job_name(plan.job, names),
              priority) +
          steps_text(steps);

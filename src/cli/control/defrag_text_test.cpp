@@ -52,8 +52,8 @@ TEST(DefragText, SaysWhichMovesAndWhatToDo) {
                 advice);
   EXPECT_EQ(why_not_applied(two, names), "");
   EXPECT_EQ(applied_text(two, 11, names),
-            "job 12 (4 GPUs) has priority 11 now and starts as soon as these have stopped; they "
-            "start again where there is room:\n"
+            "job 12 (4 GPUs) has priority 11 now and starts when these have stopped, unless one "
+            "ahead of it takes the room; they start again where there is room:\n"
             "  job 3 on GPU n1:0,1 (loses 12m of run time)\n"
             "  job 5 on GPU n1:2 (loses 12m of run time)\n");
   EXPECT_EQ(why_not_applied({.job = JobId(14), .outcome = DefragOutcome::Moves}, names),
