@@ -239,6 +239,6 @@ int run(std::span<char*> words) {
 
 int main(int count, char** arguments) {
   // What gflowd was started with is not what its jobs have.
-  (void)::unsetenv("CUDA_VISIBLE_DEVICES");
+  (void)::unsetenv("CUDA_VISIBLE_DEVICES");  // NOLINT(concurrency-mt-unsafe): no thread yet
   return gflow::park::run({arguments + 1, static_cast<std::size_t>(count - 1)});
 }

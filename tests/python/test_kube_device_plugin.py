@@ -224,8 +224,11 @@ class Holder:
         def runs(pods):
             return any("running" in one["state"] and one["restartCount"] == run for one in pods[self._name]["status"].get("containerStatuses", ()))
 
-        until(self._kube, lambda pods: runs(pods) and self._much in accounts(self._node))
-        return said(self._node, self._name, run=run)[0]
+        def told():
+            return said(self._node, self._name, run=run)  # what a container says is in its log a little later
+
+        until(self._kube, lambda pods: runs(pods) and self._much in accounts(self._node) and told())
+        return told()[0]
 
     def end(self):
         self._gate.write_text("")
