@@ -118,6 +118,8 @@ void Runner::Core::begin_park(Watched& watched, const ParkRecord& record) {
   if (begun) return;
   // What the machine lacks now it may have before long, and says nothing of this job.
   const bool is_in_vain = begun.error().code == Code::NotFound || ++parking.unclear >= kMostUnclear;
+  // Nothing was started: what was begun for it is not taken for more than that.
+  if (parking.is_fresh && !is_in_vain) (void)watched.files.end_parking();
   if (!parking.is_fresh || !is_in_vain) return park_again_later(watched, begun.error().message);
   parking.is_its_own = false;
   not_parked(watched, begun.error().message);

@@ -247,6 +247,7 @@ def test_no_more_is_taken_than_may_be_and_each_is_noted_before_it_is_taken(job, 
         noted = record.read_text().splitlines()
     each = {f"{pid} {UUIDS[0]} {EACH}" for pid in job.pids()}
     assert set(noted) <= each  # both, where what was asked before was done meanwhile
+    assert job.used() >= (2 - len(noted)) * EACH
     assert park(2 * EACH) == (DONE, f"{UUIDS[0]} {EACH}\n") and job.standings() == {PARKED}
     assert len(record.read_text().splitlines()) == 2 and set(record.read_text().splitlines()) == each
     assert job.ask("unpark", "--room", f"{UUIDS[0]}={2 * EACH}") == (DONE, "") and job.is_as_it_was()

@@ -6,6 +6,7 @@ is there to be answered, whatever else the machine does, gflowd stands still whi
 """
 
 import json
+import statistics
 
 from town import SOCKET, UIDS
 
@@ -79,5 +80,4 @@ def test_large_answers_of_one_keep_nobody_waiting_for_all_of_them(town):
     gflowd = town.get("root", "/api/v1/daemon")["pid"]
     users = UIDS["mallory"], UIDS["bob"]
     told = json.loads(town.ok("root", "python3", "-c", ROUND, SOCKET, TARGET, CONNECTIONS, ROUNDS, gflowd, *users))
-    # On a busy machine bob's are not read before most of the others' are answered, now and then: that is nobody's turn.
-    assert sorted(told)[1] < CONNECTIONS / 4, told
+    assert statistics.median(told) < CONNECTIONS / 4, told
