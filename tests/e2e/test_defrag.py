@@ -15,11 +15,11 @@ def lab(bare):
     return bare
 
 
-def halves(machine, *words):
+def halves(machine, *words, command=("sleep", 1000)):
     """A job on half of each GPU, whose other half is free."""
     pairs = {}
     for _ in range(16):
-        job = machine.submit("--gpus", "0.5", *words, "sleep", 1000)
+        job = machine.submit("--gpus", "0.5", *words, *command)
         pairs.setdefault(tuple(machine.running(job)["gpu_indices"]), []).append(job)
     assert sorted(pairs) == [(gpu,) for gpu in range(8)] and {len(pair) for pair in pairs.values()} == {2}, pairs
     leave = [pair[1] for pair in pairs.values()]
@@ -62,7 +62,10 @@ def test_moves_are_told_and_start_the_job_that_waits(lab):
 
 
 def test_only_what_was_told_is_done(lab):
-    halves(lab, "--preemptible")
+    may_stop = lab.root / "may-stop"
+    may_stop.touch()
+    stops = f"trap 'until [ -e {may_stop} ]; do sleep 0.1; done; exit' TERM; sleep 1000 & wait"
+    halves(lab, "--preemptible", "--grace", 600, command=("sh", "-c", stops))
     first, second = lab.submit("--gpus", 2, "sleep", 1000), lab.submit("--gpus", 2, "sleep", 1000)
     (plan,) = (job for job in json.loads(lab.ok("gctl", "defrag", "--json"))["jobs"] if job["id"] == first)
     moves = [move["job"] for move in plan["moves"]]
@@ -80,10 +83,12 @@ def test_only_what_was_told_is_done(lab):
     assert all(lab.job(job)["attempt"] == 1 and lab.job(job)["status"] == "Running" for job in moves)
     lab.ok("gcancel", second)  # behind which those who move would wait
     # A daemon that is killed while they stop is followed by one that brings it to its end.
+    may_stop.unlink()
     moves = json.loads(lab.ok("gctl", "defrag", "--apply", first, "--json"))["jobs"]
     assert len(moves) == 2, moves
     lab.kill_daemon()
     lab.up()
+    may_stop.touch()
     lab.running(first)
     for job in moves:
         lab.until(job, lambda job: job["status"] == "Running" and job["pid"] and job["attempt"] == 2)
