@@ -8,30 +8,39 @@ name=${program##*/}
 report=$prefix-$name.xml
 log=$prefix-$name.log
 start=$SECONDS code=0
-limit_s=1500  # a test that waits for ever is to be a failure with its name, not a run without an end
+# A test that waits for ever is to be a failure with its name and what it was doing, not a run without an end.
+limited=(timeout --signal=ABRT --kill-after=60 1500)
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_abort=1"
+symbolizer=$(command -v llvm-symbolizer-19 llvm-symbolizer | head -n 1 || true)
+if [[ -n $symbolizer ]]; then  # by its own name, as it is taken for no symbolizer by that of a link
+  ASAN_SYMBOLIZER_PATH=${ASAN_SYMBOLIZER_PATH:-$(realpath "$symbolizer")}
+  export ASAN_SYMBOLIZER_PATH
+fi
 
-as_one_case() {
+# one_case NAME: the report says of the program as a whole how it ended.
+one_case() {
   local failure=""
   if [[ $code -ne 0 ]]; then failure='<failure message="see the log"/>'; fi
-  printf '<testsuites><testsuite><testcase classname="%s" name="all">%s</testcase></testsuite></testsuites>\n' \
-    "$name" "$failure" >"$report"
+  printf '<testsuites><testsuite><testcase classname="%s" name="%s">%s</testcase></testsuite></testsuites>\n' \
+    "$name" "$1" "$failure" >"$report"
 }
 
 case $name in
-  play_scenario) timeout $limit_s "$program" --junit "$report" tests/scenarios/*.scn >"$log" 2>&1 || code=$? ;;
+  play_scenario) "${limited[@]}" "$program" --junit "$report" tests/scenarios/*.scn >"$log" 2>&1 || code=$? ;;
   *_replay)
-    timeout $limit_s "$program" "tests/fuzz/corpus/${name%_replay}" >"$log" 2>&1 || code=$?
-    as_one_case
+    "${limited[@]}" "$program" "tests/fuzz/corpus/${name%_replay}" >"$log" 2>&1 || code=$?
+    one_case all
     ;;
-  *) timeout $limit_s "$program" --gtest_output="xml:$report" >"$log" 2>&1 || code=$? ;;
+  *) "${limited[@]}" "$program" --gtest_output="xml:$report" >"$log" 2>&1 || code=$? ;;
 esac
 if [[ $code -ne 0 ]]; then
-  if [[ $code -eq 124 ]]; then
-    printf 'ended after %d s, in %s\n' "$limit_s" "$(grep '^\[ RUN' "$log" | tail -n 1)" >>"$log"
+  # A program without an end may have written one.
+  tail -c 1000000 "$log" | grep -avE '^\[ +(RUN|OK) ' | tail -n 60 || true
+  # One that died left no report, or one that says nothing of it.
+  if ! grep -qs '<failure' "$report"; then
+    last=$(grep -a '^\[ RUN' "$log" | tail -n 1 || true)
+    one_case "${last:+${last##* } }(exit code $code after $((SECONDS - start)) s)"
   fi
-  grep -vE '^\[ +(RUN|OK) ' "$log" | tail -n 60
-  # A program that died left no report, or one that says nothing of it.
-  if ! grep -qs '<failure' "$report"; then as_one_case; fi
 fi
 printf '  %s: exit code %d, %d s\n' "$name" "$code" "$((SECONDS - start))"
 exit "$code"
