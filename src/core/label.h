@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <string>
+#include <string_view>
 
 namespace gflow {
 
@@ -13,5 +14,9 @@ struct Label {
 
   friend auto operator<=>(const Label&, const Label&) = default;
 };
+
+/// Keys of labels that say, by a number, which jobs a node of a cluster admits: nobody gave them,
+/// and they are in no text.
+constexpr std::string_view kAdmitsPrefix = "gflow/admits-";
 
 }  // namespace gflow

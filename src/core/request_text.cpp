@@ -68,7 +68,9 @@ std::string gpus_in_words(const Request& request) {
 
 std::string selector_text(const std::vector<Label>& selector) {
   std::vector<std::string> labels;
-  for (const Label& label : selector) labels.push_back(label.key + "=" + label.value);
+  for (const Label& label : selector) {
+    if (!label.key.starts_with(kAdmitsPrefix)) labels.push_back(label.key + "=" + label.value);
+  }
   return printable(join(labels, ","));
 }
 
@@ -80,9 +82,8 @@ std::string request_in_words(const Request& request) {
   }
   if (request.memory.bytes > 0) out += tr_format(", {} memory", memory_text(request.memory));
   if (request.nodes > 1) out += tr_format(", on each of {} nodes", request.nodes);
-  if (!request.selector.empty()) {
-    out += tr_format(", where {}", selector_text(request.selector));
-  }
+  const std::string selector = selector_text(request.selector);
+  if (!selector.empty()) out += tr_format(", where {}", selector);
   return out;
 }
 

@@ -49,6 +49,11 @@ TEST(RequestText, AddsTheRest) {
                   .selector = {{"disk", "nvme"}, {"zone", "b"}}};
   EXPECT_EQ(request_in_words(request),
             "8 GPUs, 1 CPU, 64G memory, on each of 2 nodes, where disk=nvme,zone=b");
+  request.selector = {{"gflow/admits-3", ""}, {"zone", "b"}};
+  EXPECT_TRUE(request_in_words(request).ends_with("2 nodes, where zone=b"));
+  request.selector.pop_back();
+  EXPECT_TRUE(request_in_words(request).ends_with("2 nodes"))
+      << "it is a number to gflow-kube only";
   EXPECT_EQ(request_in_words({}), "0 GPUs");
 }
 

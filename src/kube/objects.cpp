@@ -124,6 +124,23 @@ std::optional<WallTime> started_in(const Json& status) {
   return time ? std::optional(*time) : std::nullopt;
 }
 
+/// By the annotations of those who evict: the cluster autoscaler's says both, those of Karpenter
+/// and of the descheduler keep a pod where it is, Karpenter's for a time, too.
+std::optional<bool> may_evict_by(const Words& annotations) {
+  const auto said = [&annotations](const char* name) {
+    const auto at = annotations.find(name);
+    return at == annotations.end() ? std::string() : at->second;
+  };
+  const std::string by_autoscaler = said("cluster-autoscaler.kubernetes.io/safe-to-evict");
+  const std::string by_karpenter = said("karpenter.sh/do-not-disrupt");
+  const bool is_kept = by_autoscaler == "false" ||
+                       (!by_karpenter.empty() && by_karpenter != "false") ||
+                       annotations.contains("descheduler.alpha.kubernetes.io/prefer-no-eviction");
+  if (is_kept) return false;
+  if (by_autoscaler == "true") return true;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::int64_t amount_of(const Amounts& amounts, std::string_view name) {
@@ -199,6 +216,7 @@ Pod pod_of(const Json& object) {
     pod.owner = text(owner, "kind") + " " + text(owner, "name");
     if (text(owner, "kind") == "Job") pod.job = text(owner, "uid");
   }
+  pod.may_evict = may_evict_by(annotations);
   pod.scheduler = text(spec, "schedulerName");
   pod.node = text(spec, "nodeName");
   pod.gpu = noted(kGpuAnnotation);

@@ -87,6 +87,7 @@ struct Pod {
   std::string version;  ///< resourceVersion
   std::string owner;    ///< what made it and would make it anew: "Job train"; "" if nothing
   std::string job;      ///< uid of its owner where that is a Job
+  std::optional<bool> may_evict{};  ///< whether its annotations let it be evicted; empty: unsaid
   std::string scheduler;
   std::string node;        ///< "" while it waits
   std::string gpu;         ///< the annotation gflow/gpu

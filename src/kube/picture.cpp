@@ -9,6 +9,7 @@
 
 #include "base/kept_sentence.h"
 #include "kube/job_id.h"
+#include "kube/movable.h"
 #include "kube/predicates.h"
 #include "kube/scheduler.h"
 #include "kube/want.h"
@@ -179,7 +180,10 @@ class PictureMaker {
     job.spec.user = user_of(pod.name_space);
     job.attempts = is_active(job) ? 1 : 0;
     if (of_job != nullptr) tell_job(job, *of_job);
-    if (auto* running = std::get_if<Running>(&job.state)) begin(running->attempt, pod);
+    if (auto* running = std::get_if<Running>(&job.state)) {
+      begin(running->attempt, pod);
+      if (seen.has_class) job.spec.preemption = Preemption::Requeue;
+    }
     count_cpus(job);
     return job;
   }
@@ -300,19 +304,26 @@ class PictureMaker {
 }  // namespace
 
 Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision) {
-  Scheduler scheduler(facts.scheduler, {});
+  engine::Policy policy;
+  policy.preempt = false;  // whether it does is an option of the scheduler, which is not read
+  Scheduler scheduler(facts.scheduler, policy);
   scheduler.volumes().ignore();  // they are not read
   scheduler.limit(facts.quota);
   for (const auto& [uid, node] : facts.nodes) scheduler.put(node);
   // A PodGroup is not read, and would say how many of its pods start together: all there are.
   std::map<GangName, std::size_t> groups;
   const JobsByUid jobs = jobs_of(facts);
+  std::set<std::string> movable;
   for (const auto& [uid, pod] : facts.pods) {
     if (pod.gang && pod.gang->name.source != GangSource::Pods) ++groups[pod.gang->name];
     const auto its = jobs.find(pod.job);
-    const bool is_shown_as_job = its != jobs.end() && its->second.pod == &pod;
-    scheduler.put(is_shown_as_job ? pod_as(*its->second.job, pod) : pod);
+    const BatchJob* job = its != jobs.end() ? its->second.job : nullptr;
+    const bool is_shown_as_job = job != nullptr && its->second.pod == &pod;
+    Pod shown = is_shown_as_job ? pod_as(*job, pod) : pod;
+    if (may_move(shown, job)) movable.insert(shown.uid);
+    scheduler.put(std::move(shown));
   }
+  scheduler.class_running(std::move(movable));
   for (const auto& [uid, its] : jobs) {
     if (its.pod != nullptr || its.outcome) continue;
     Pod waits = its.job->stand_in;

@@ -35,7 +35,8 @@ struct Picture {
 /// What a scheduler that was told the same would begin with, but for what only shows: a pod that is
 /// not looked at (it has gates, or asks for what cannot be judged) is a job on hold, which says so;
 /// a node that takes no pods is drained. CPUs are whole: a pod that waits for a part of one is
-/// shown with one, and what runs on a node takes as many as all of it together.
+/// shown with one, and what runs on a node takes as many as all of it together. Pods that would
+/// start elsewhere if they were evicted (movable.h) are jobs that may be preempted.
 [[nodiscard]] Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision);
 
 }  // namespace gflow::kube

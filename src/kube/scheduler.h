@@ -106,6 +106,9 @@ class Scheduler {
   /// What pods with PersistentVolumeClaims go by; until all were told these wait.
   [[nodiscard]] Volumes& volumes() { return volumes_; }
 
+  /// Before begin(), for who shows what moves would give, and decides nothing: machines() and
+  /// seen() say of these pods, too, that run, which nodes admit them.
+  void class_running(std::set<std::string> uids) { classed_running_ = std::move(uids); }
   /// Once, when all there is was told: pods that are bound are taken as they say they are.
   void begin(Now now);
   /// How many GPUs the pods of a namespace hold at once; what runs goes on.
@@ -136,6 +139,7 @@ class Scheduler {
   struct Seen {
     const Pod* pod = nullptr;
     const Job* job = nullptr;
+    bool has_class = false;  ///< the nodes that its job asks for are those that admit it
     engine::GangNumber gang = engine::kNoGang;
     std::size_t least = 0;  ///< of its gang, to start together
   };
@@ -165,7 +169,7 @@ class Scheduler {
     std::vector<HostPort> ports;
     Bonds bonds;
     Storage storage;
-    std::size_t waiting = 0;  ///< pods of it that are not on a node
+    std::size_t waiting = 0;  ///< pods of it that are not on a node, or of classed_running_
   };
   using ClassKey = std::tuple<Wishes, Amounts, std::vector<HostPort>, Bonds, Storage>;
   struct PodEntry {
@@ -175,7 +179,7 @@ class Scheduler {
     std::string node;                 ///< of Launched, Bound and Foreign
     std::string given;                ///< gflow/allocation of these, whatever it says later
     std::vector<ClaimStep> claims{};  ///< of Launched, as long as these are not bound
-    Class* pods_class = nullptr;      ///< of those not on a node
+    Class* pods_class = nullptr;      ///< of those not on a node, and of classed_running_
     bool is_stale = false;            ///< Launched, and not as it was decided on any more
     std::optional<gflow::Request> request{};
     std::optional<GangWish> gang{};  ///< of those that are counted there
@@ -259,6 +263,7 @@ class Scheduler {
   // scheduler_recover.cpp
   void adopt(PodEntry& entry, JobId job);
   void queue(PodEntry& entry, JobId job);
+  void class_if_shown(PodEntry& entry);
   [[nodiscard]] std::optional<std::vector<int>> devices_held(const PodEntry& entry);
   void restore(PodEntry& entry, JobState state);
   void note_unnamed(const PodEntry& entry);
@@ -309,6 +314,7 @@ class Scheduler {
   std::map<std::string, std::set<std::string>> on_node_;  ///< uids by the node's name
   std::map<JobId, std::string> by_job_;                   ///< uids
   std::map<ClassKey, Class> classes_;
+  std::set<std::string> classed_running_;  ///< uids
   int next_class_ = 0;
   std::map<GangName, Gang> gangs_;               ///< that have pods
   std::map<GangName, PodGroup> groups_;          ///< that are there

@@ -30,7 +30,7 @@ Scheduler::Class& Scheduler::class_of(ClassKey key) {
 }
 
 std::vector<Label> Scheduler::selector_of(const Class& pods) {
-  return {{fmt::format("admits-{}", pods.id), ""}};
+  return {{fmt::format("{}{}", kAdmitsPrefix, pods.id), ""}};
 }
 
 /// One for which nobody waited has to be asked for at every node: it may have been left out.

@@ -7,6 +7,9 @@
 namespace gflow::kube {
 namespace {
 
+/// Each is asked for at every node.
+constexpr std::size_t kMostClassesShown = 64;
+
 /// Whoever may write annotations may have changed what it asks for since: then it has what it was
 /// given.
 bool is_as_asked(const Chosen& chosen, const gflow::Request& request) {
@@ -78,7 +81,17 @@ void Scheduler::adopt(PodEntry& entry, JobId job) {
   running.attempt.boot_id = state_.boot_id();
   running.attempt.pid = 1;
   if (entry.pod.is_deleted) running.stop = Stop{EndReason::Preempted, {}, 0};
+  class_if_shown(entry);
   restore(entry, std::move(running));
+}
+
+/// As one that waits; but for those whom others keep apart, of which a place taken says nothing of
+/// the next.
+void Scheduler::class_if_shown(PodEntry& entry) {
+  if (!classed_running_.contains(entry.pod.uid)) return;
+  const ClassKey key = key_of(entry.pod);
+  if (!std::get<Bonds>(key).empty()) return;
+  if (classes_.size() < kMostClassesShown || classes_.contains(key)) join_class(entry);
 }
 
 std::optional<std::vector<int>> Scheduler::devices_held(const PodEntry& entry) {

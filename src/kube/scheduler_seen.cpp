@@ -8,7 +8,9 @@ std::vector<Scheduler::Seen> Scheduler::seen() const {
   std::vector<Seen> all;
   for (const auto& [uid, entry] : pods_) {
     if (!is_mine(entry.pod)) continue;
-    all.push_back({&entry.pod, entry.job.is_set() ? state_.find(entry.job) : nullptr});
+    all.push_back({.pod = &entry.pod,
+                   .job = entry.job.is_set() ? state_.find(entry.job) : nullptr,
+                   .has_class = entry.pods_class != nullptr});
     if (!entry.gang) continue;
     const Gang& gang = gangs_.at(entry.gang->name);
     all.back().gang = gang.number;

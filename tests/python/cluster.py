@@ -34,6 +34,7 @@ _PATHS = {
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",

@@ -12,8 +12,9 @@ import urllib.error
 import urllib.request
 
 import pytest
+from cluster import path_of
 from kube_person import Person
-from kube_scheduler import make_limits, make_pod, pods_of, until_bound, until_in_force, until_told
+from kube_scheduler import make_limits, make_pod, node_of, pods_of, until, until_bound, until_in_force, until_told
 from machine import BIN, PATIENCE
 from package import ROOT
 
@@ -81,7 +82,8 @@ def test_why_a_pod_waits(scheduled, viewer):
     assert "default/train" in said, "who has what it waits for is named"
     assert "1.5" in viewer.says("gjob", "why", "default/asks")
     assert "runs on GPU" in viewer.says("gjob", "why", "train")
-    assert "V100" in viewer.says("gjob", "show", "default/train", "large")
+    shown = viewer.says("gjob", "show", "default/train", "large")
+    assert "V100" in shown and "admits" not in shown, shown
     lost = viewer.run("gjob", "why", "elsewhere/train", ok=False)
     assert lost.returncode == 3 and "no pod 'train' in the namespace 'elsewhere'" in lost.stderr
 
@@ -123,6 +125,61 @@ def test_the_limits_of_namespaces_are_known(kube, start, viewer):
         kube.ask("DELETE", path)
 
 
+@pytest.fixture
+def replicas(kube):
+    """Makes ReplicaSets of one pod with one GPU, by the controller of Kubernetes."""
+    made = []
+
+    def one(name, **metadata):
+        made.append(name)
+        template = {"metadata": {"labels": {"set": name}, "annotations": {"gflow/gpu": "1", **metadata}},
+                    "spec": {"schedulerName": "gflow", "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "none"}]}}
+        kube.make({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name, "namespace": "default"},
+                   "spec": {"replicas": 1, "selector": {"matchLabels": {"set": name}}, "template": template}})
+        return next(pod for pod in until(kube, lambda pods: any(is_of(pod, name) and node_of(pods[pod]) for pod in pods)) if is_of(pod, name))
+
+    def is_of(pod, name):
+        return pod.startswith(f"{name}-")
+
+    kube.start_controllers("replicaset")
+    yield one
+    for name in made:
+        kube.ask("DELETE", f"{path_of('ReplicaSet', 'default')}/{name}")
+    kube.stop_controllers()
+
+
+def test_which_moves_would_start_a_pod(kube, start, viewer, replicas):
+    kube.node("v", 2)
+    kube.node("w", 2)
+    start()
+    first = replicas("first")
+    make_pod(kube, "filler", "1")  # on the same node
+    second = replicas("second")
+    until_bound(kube, "filler")
+    kube.delete_pod("filler")
+    make_pod(kube, "large", "2")
+    until_told(kube, "large", "nodes are available")
+    told = viewer.says("gctl", "defrag")
+    assert re.match(r"pod default/large \(2 GPUs\) would start: move pod default/(first|second)-\w+ from GPU \w:\d to GPU \w:\d "
+                    r"\(made anew, loses \S+ of run time\)\n\nNothing was changed.\nWho evicts ", told), told
+    assert viewer.says("gctl", "defrag", "default/large").startswith("pod default/large (2 GPUs) would start: move ")
+    [plan] = json.loads(viewer.says("gctl", "defrag", "--json"))["jobs"]
+    assert (plan["outcome"], len(plan["moves"])) == ("moves", 1), plan
+    refused = viewer.run("gctl", "defrag", "--apply", "large", ok=False)
+    assert "gflow moves no pods" in refused.stderr and "kubectl delete pod" in refused.stderr, refused.stderr
+    # As it says, what made it makes it anew, and both have room.
+    moved = {"first": first, "second": second}[re.search(r"move pod default/(\w+)-", told)[1]]
+    kube.delete_pod(moved)
+    until(kube, lambda pods: node_of(pods["large"]) == plan["target"][0]["node"] and moved not in pods and all(map(node_of, pods.values())) and len(pods) == 3)
+    assert viewer.says("gctl", "defrag") == "no job waits for room\n"
+
+
+def test_why_no_move_starts_a_pod(scheduled, viewer):
+    told = viewer.says("gctl", "defrag")
+    assert told.startswith("pod default/large (4 V100 GPUs): no move helps: "), told
+    assert "Nothing was changed." in told and "--preemptible" not in told and "--apply" not in told
+
+
 def test_nothing_is_changed_there(scheduled, viewer):
     for words, instead in [
         (("gjob", "hold", "large"), "a pod that gbatch did not make"),
@@ -131,7 +188,6 @@ def test_nothing_is_changed_there(scheduled, viewer):
         (("gctl", "drain", "node", "v"), "kubectl cordon"),
         (("gbatch", "--gpus", "1", "--depends-on", "7", "--image", "i", "sleep", "1"), "gjob wait"),
         (("gstats",), "gqueue -a"),
-        (("gctl", "defrag"), "gflow-kube --preempt"),
     ]:
         refused = viewer.run(*words, ok=False)
         assert instead in refused.stderr, (words, refused.stderr)

@@ -54,9 +54,11 @@ Result<DefragNames> names_in(const api::DefragView& view, Context& context) {
   DefragNames names;
   if (view.jobs.empty()) return names;
   names.has_several_nodes = GF_TRY(context.daemon().machine()).nodes.size() > 1;
+  names.is_cluster = GF_TRY(context.daemon().name_space()).has_value();
   JobQuery query;
   for (const DefragPlan& plan : view.jobs) {
     query.jobs.push_back(plan.job);
+    if (plan.behind) query.jobs.push_back(*plan.behind);
     for (const DefragMove& move : plan.moves) query.jobs.push_back(move.job);
   }
   std::ranges::sort(query.jobs);
@@ -126,7 +128,8 @@ Command gctl_defrag_command() {
              "it. For the first jobs that wait this shows the cheapest moves, by the run time that "
              "is lost on GPUs, or why no move helps. Each plan begins where those above it end. "
              "Only jobs submitted with --preemptible are moved: they stop, are queued again and "
-             "start elsewhere. Nothing is changed without --apply."),
+             "start elsewhere. Nothing is changed without --apply. In a cluster the moves are "
+             "those of pods that are made anew when they are evicted, and are only shown."),
       .options = {{.name = "plan",
                    .help = tr("Show the moves and change nothing, as without an option.")},
                   {.name = "apply",

@@ -32,29 +32,47 @@ std::string place_text(const std::vector<Allocation>& parts, const DefragNames& 
   return has_gpus ? "GPU " + text : tr_format("node {}", text);
 }
 
+/// "12"; in a cluster "default/train".
+std::string reference(JobId id, const DefragNames& names) {
+  const auto job = names.jobs.find(id);
+  if (!names.is_cluster || job == names.jobs.end()) return std::to_string(id.value);
+  const JobSpec& spec = job->second.spec;
+  return printable(spec.user.name) + "/" + printable(spec.name);
+}
+
+/// "job 12"
+std::string subject(JobId id, const DefragNames& names) {
+  const std::string name = reference(id, names);
+  return names.is_cluster ? tr_format("pod {}", name) : tr_format("job {}", name);
+}
+
 /// "job 12 (4 GPUs)"
 std::string job_name(JobId id, const DefragNames& names) {
   const auto job = names.jobs.find(id);
-  if (job == names.jobs.end()) return tr_format("job {}", id.value);
-  return tr_format("job {} ({})", id.value, request_in_words(job->second.spec.request));
+  if (job == names.jobs.end()) return subject(id, names);
+  return tr_format("{} ({})", subject(id, names), request_in_words(job->second.spec.request));
 }
 
 std::string move_text(const DefragMove& move, const DefragNames& names) {
-  return tr_format("move job {} from {} to {} (requeue, loses {} of run time)",
-                   move.job.value,
+  return tr_format("move {} from {} to {} ({}, loses {} of run time)",
+                   subject(move.job, names),
                    place_text(move.from, names),
                    place_text(move.to, names),
+                   names.is_cluster ? tr("made anew") : tr("requeue"),
                    duration_text(move.lost_time));
 }
 
-std::string why_none(const DefragPlan& plan, const std::string& name) {
+std::string why_none(const DefragPlan& plan, const DefragNames& names) {
+  const std::string name = job_name(plan.job, names);
   switch (plan.outcome) {
     case DefragOutcome::HasRoom:
-      return tr_format(
-          "{} has room: 'gjob why {}' tells what else it waits for", name, plan.job.value);
+      return tr_format("{} has room: 'gjob why {}' tells what else it waits for",
+                       name,
+                       reference(plan.job, names));
     case DefragOutcome::WaitsForMore:
-      return tr_format(
-          "{} waits for more than room: 'gjob why {}' tells for what", name, plan.job.value);
+      return tr_format("{} waits for more than room: 'gjob why {}' tells for what",
+                       name,
+                       reference(plan.job, names));
     case DefragOutcome::NotEnoughFree:
       return tr_format("{}: no move helps: not enough is free in all", name);
     case DefragOutcome::NothingMovable:
@@ -69,14 +87,15 @@ std::string why_none(const DefragPlan& plan, const std::string& name) {
 }
 
 /// "job 12 (4 GPUs) would start", and what may keep it from that.
-std::string head_text(const DefragPlan& plan, const std::string& name) {
+std::string head_text(const DefragPlan& plan, const DefragNames& names) {
+  const std::string name = job_name(plan.job, names);
   if (!plan.is_behind) return tr_format("{} would start", name);
   if (!plan.behind) {
     return tr_format("{} would have room, and start unless that delays one ahead of it", name);
   }
-  return tr_format("{} would have room, and start unless that delays job {}, which is ahead of it",
+  return tr_format("{} would have room, and start unless that delays {}, which is ahead of it",
                    name,
-                   plan.behind->value);
+                   subject(*plan.behind, names));
 }
 
 std::string steps_text(const std::vector<std::string>& steps) {
@@ -86,9 +105,8 @@ std::string steps_text(const std::vector<std::string>& steps) {
 }
 
 std::string plan_text(const DefragPlan& plan, const DefragNames& names) {
-  const std::string name = job_name(plan.job, names);
-  if (plan.outcome != DefragOutcome::Moves) return why_none(plan, name) + '\n';
-  const std::string head = head_text(plan, name);
+  if (plan.outcome != DefragOutcome::Moves) return why_none(plan, names) + '\n';
+  const std::string head = head_text(plan, names);
   std::vector<std::string> steps;
   for (const DefragMove& move : plan.moves) steps.push_back(move_text(move, names));
   if (plan.other_moves > 0) {
@@ -102,26 +120,48 @@ std::string plan_text(const DefragPlan& plan, const DefragNames& names) {
   return tr_format("{}:\n", head) + steps_text(steps);
 }
 
-std::string advice(const api::DefragView& view, const DefragNames& names) {
-  std::string text = tr("Nothing was changed.\n");
+bool has_outcome(const api::DefragView& view, DefragOutcome outcome) {
+  return std::ranges::find(view.jobs, outcome, &DefragPlan::outcome) != view.jobs.end();
+}
+
+/// The command that carries out the first plan, if there is one that may be; "" otherwise.
+std::string how_to_apply(const api::DefragView& view, const DefragNames& names) {
   for (const DefragPlan& plan : view.jobs) {
     if (plan.moves.empty() && plan.other_moves == 0) continue;
-    if (!why_not_applied(plan, names).empty()) break;
-    text += tr_format(
+    if (!why_not_applied(plan, names).empty()) return "";
+    return tr_format(
         "'gctl defrag --apply {}' does it: job {} gets a priority above those that move, and they "
         "stop, are queued again behind it and start where there is room.\n",
         plan.job.value,
         plan.job.value);
-    break;
   }
-  const bool has_none =
-      std::ranges::find(view.jobs, DefragOutcome::NothingMovable, &DefragPlan::outcome) !=
-      view.jobs.end();
-  if (has_none) {
+  return "";
+}
+
+std::string advice(const api::DefragView& view, const DefragNames& names) {
+  std::string text = tr("Nothing was changed.\n") + how_to_apply(view, names);
+  if (has_outcome(view, DefragOutcome::NothingMovable)) {
     text +=
         tr("A job may be moved if it was submitted with --preemptible, which 'gjob update JOB "
            "--preemptible' sets later, too. With --preemptible=suspend it stays where its memory "
            "is.\n");
+  }
+  return text;
+}
+
+/// Nothing is moved there by gflow.
+std::string advice_in_cluster(const api::DefragView& view) {
+  std::string text = tr("Nothing was changed.\n");
+  if (has_outcome(view, DefragOutcome::Moves)) {
+    text +=
+        tr("Who evicts the pods that move, all at once ('kubectl delete pod NAME -n NAMESPACE'), "
+           "has them made anew. They wait behind the one that starts, unless their priority is "
+           "higher.\n");
+  }
+  if (has_outcome(view, DefragOutcome::NothingMovable)) {
+    text +=
+        tr("A pod may be moved if what made it makes it anew, and nothing keeps it where it is: "
+           "docs/cluster.md.\n");
   }
   return text;
 }
@@ -132,7 +172,7 @@ std::string defrag_text(const api::DefragView& view, const DefragNames& names) {
   if (view.jobs.empty()) return tr("no job waits for room\n");
   std::string text;
   for (const DefragPlan& plan : view.jobs) text += plan_text(plan, names);
-  return text + '\n' + advice(view, names);
+  return text + '\n' + (names.is_cluster ? advice_in_cluster(view) : advice(view, names));
 }
 
 std::string applied_text(const DefragPlan& plan, int priority, const DefragNames& names) {
@@ -154,7 +194,7 @@ std::string applied_text(const DefragPlan& plan, int priority, const DefragNames
 
 std::string why_not_applied(const DefragPlan& plan, const DefragNames& names) {
   const std::string name = job_name(plan.job, names);
-  if (plan.outcome != DefragOutcome::Moves) return why_none(plan, name);
+  if (plan.outcome != DefragOutcome::Moves) return why_none(plan, names);
   if (plan.other_moves > 0) {
     return tr_format("{}: jobs of others would move, which an operator may ask for", name);
   }

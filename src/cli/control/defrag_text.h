@@ -13,6 +13,7 @@ namespace gflow::cli {
 struct DefragNames {
   std::map<JobId, api::JobView> jobs;
   bool has_several_nodes = false;  ///< then GPUs are named with theirs
+  bool is_cluster = false;         ///< jobs are pods, known by namespace and name
 };
 
 /// A job a line, or with its moves below it, and what to do then.

@@ -60,6 +60,31 @@ TEST(DefragText, SaysWhichMovesAndWhatToDo) {
             "job 14 would start once those ahead of it have");
 }
 
+TEST(DefragText, NamesThePodsOfAClusterAndSaysWhoMovesThem) {
+  DefragNames names = named({{12, 4}, {3, 2}, {9, 1}});
+  names.is_cluster = names.has_several_nodes = true;
+  for (auto& [id, job] : names.jobs) {
+    job.spec.user.name = "lab";
+    job.spec.name = id == JobId(12) ? "large" : "web\n";
+  }
+  DefragPlan plan{.job = JobId(12),
+                  .outcome = DefragOutcome::Moves,
+                  .moves = {move_of(3, {0, 1}, {6, 7})},
+                  .is_behind = true,
+                  .behind = JobId(9)};
+  const std::string told =
+      defrag_text({{plan, {.job = JobId(9), .outcome = DefragOutcome::NothingMovable}}}, names);
+  EXPECT_EQ(
+      told.substr(0, told.find("\nNothing")),
+      "pod lab/large (4 GPUs) would have room, and start unless that delays pod lab/web\\n, "
+      "which is ahead of it: move pod lab/web\\n from GPU n1:0,1 to GPU n2:6,7 (made anew, "
+      "loses 12m of run time)\n"
+      "pod lab/web\\n (1 GPU): no move helps: none of the jobs that run there may be moved\n");
+  EXPECT_NE(told.find("kubectl delete pod"), std::string::npos);
+  EXPECT_NE(told.find("what made it makes it anew"), std::string::npos);
+  EXPECT_EQ(told.find("gctl defrag --apply"), std::string::npos);
+}
+
 /// Who is not shown them is told how many they are, and not to do what nobody knows the effect of.
 TEST(DefragText, NamesNoJobThatIsNotShown) {
   const DefragPlan plan{
