@@ -187,53 +187,57 @@ TEST(Moves, PodsThatAreShownAreNeverPreempted) {
   EXPECT_FALSE(cluster.shown.state.policy().preempt);
 }
 
+/// Pods as they happen to come, of which some have gone, and none waits.
+void crowd(MovingCluster& cluster, std::mt19937& draw) {
+  const auto below = [&draw](unsigned end) { return static_cast<int>(draw() % end); };
+  for (int i = 0; i < 20; ++i) {
+    const char* const gpus[] = {"1", "1", "2", "0.5", "3"};
+    const char* const owner = below(4) == 0 ? "" : "ReplicaSet s";
+    Pod& pod = cluster.make(fmt::format("p{}", i), gpus[below(5)], owner);
+    if (below(3) == 0) pod.wishes.node_selector = {{"half", below(2) == 0 ? "a" : "b"}};
+    cluster.come(pod);
+  }
+  const auto gone = [&](bool waits) {
+    std::vector<std::string> names;
+    for (const auto& [name, pod] : cluster.facts.pods) {
+      if (waits ? pod.node.empty() : !pod.node.empty() && below(3) == 0) names.push_back(name);
+    }
+    return names;
+  };
+  for (const std::string& name : gone(false)) cluster.leave(name);
+  for (const std::string& name : gone(true)) cluster.leave(name);  // it would take what is free
+}
+
+std::vector<std::string> movers_of(const MovingCluster& cluster, const DefragPlan& plan) {
+  std::vector<std::string> names;
+  for (const DefragMove& move : plan.moves) names.push_back(cluster.name_of(move.job));
+  return names;
+}
+
 /// With the scheduler of the cluster itself: those that are evicted find room, and so does the one
 /// that waited.
 TEST(Moves, WhatIsToldComesTrue) {
   int came = 0;
-  int moved = 0;
+  std::size_t moved = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 draw(seed);
-    const auto below = [&draw](unsigned end) { return static_cast<int>(draw() % end); };
-    MovingCluster cluster(2 + below(4));
-    int number = 0;
-    const auto come = [&] {
-      const char* const gpus[] = {"1", "1", "2", "0.5", "3"};
-      Pod& pod = cluster.make(
-          fmt::format("p{}", ++number), gpus[below(5)], below(4) == 0 ? "" : "ReplicaSet s");
-      if (below(3) == 0) pod.wishes.node_selector = {{"half", below(2) == 0 ? "a" : "b"}};
-      cluster.come(pod);
-    };
-    for (int i = 0; i < 20; ++i) come();
-    std::vector<std::string> running;
-    for (const auto& [name, pod] : cluster.facts.pods) {
-      if (!pod.node.empty() && below(3) == 0) running.push_back(name);
-    }
-    for (const std::string& name : running) cluster.leave(name);
-    // Those that had waited would take what is free now.
-    std::vector<std::string> waiting;
-    for (const auto& [name, pod] : cluster.facts.pods) {
-      if (pod.node.empty()) waiting.push_back(name);
-    }
-    for (const std::string& name : waiting) cluster.leave(name);
+    MovingCluster cluster(2 + static_cast<int>(draw() % 4));
+    crowd(cluster, draw);
     cluster.come(cluster.make("big", "4"));
     const auto plans = cluster.plans();
-    if (!cluster.where("big").empty() || plans.empty() || plans.front().moves.empty()) continue;
-    std::vector<std::string> movers;
-    for (const DefragMove& move : plans.front().moves) {
-      movers.push_back(cluster.name_of(move.job));
-    }
+    if (plans.empty() || plans.front().moves.empty()) continue;
+    const std::vector<std::string> movers = movers_of(cluster, plans.front());
     const std::string told = cluster.told();
     cluster.evict(movers);
-    ++came;
     EXPECT_EQ(cluster.where("big"), plans.front().to.front().node) << seed << ": " << told;
     for (const std::string& name : movers) {
       EXPECT_NE(cluster.where(name + "-again"), "") << seed << ": " << told;
-      ++moved;
     }
+    ++came;
+    moved += movers.size();
   }
   EXPECT_GT(came, 10);
-  EXPECT_GT(moved, 15);
+  EXPECT_GT(moved, 15U);
 }
 
 }  // namespace

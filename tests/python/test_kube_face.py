@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that show something, and the REST API, about a cluster that gflow-kube schedules."""
 
-import contextlib
 import json
-import os
 import re
-import signal
 import socket
 import subprocess
 import urllib.error
@@ -16,7 +13,6 @@ from cluster import path_of
 from kube_person import Person
 from kube_scheduler import make_limits, make_pod, node_of, pods_of, until, until_bound, until_in_force, until_told
 from machine import BIN, PATIENCE
-from package import ROOT
 
 
 @pytest.fixture
@@ -130,16 +126,16 @@ def replicas(kube):
     """Makes ReplicaSets of one pod with one GPU, by the controller of Kubernetes."""
     made = []
 
-    def one(name, **metadata):
+    def one(name):
         made.append(name)
-        template = {"metadata": {"labels": {"set": name}, "annotations": {"gflow/gpu": "1", **metadata}},
-                    "spec": {"schedulerName": "gflow", "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "none"}]}}
+        spec = {"schedulerName": "gflow", "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "none"}]}
+        template = {"metadata": {"labels": {"set": name}, "annotations": {"gflow/gpu": "1"}}, "spec": spec}
         kube.make({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name, "namespace": "default"},
                    "spec": {"replicas": 1, "selector": {"matchLabels": {"set": name}}, "template": template}})
-        return next(pod for pod in until(kube, lambda pods: any(is_of(pod, name) and node_of(pods[pod]) for pod in pods)) if is_of(pod, name))
+        def bound(pods):
+            return [pod for pod in pods if pod.startswith(f"{name}-") and node_of(pods[pod])]
 
-    def is_of(pod, name):
-        return pod.startswith(f"{name}-")
+        return bound(until(kube, bound))[0]
 
     kube.start_controllers("replicaset")
     yield one
@@ -170,7 +166,8 @@ def test_which_moves_would_start_a_pod(kube, start, viewer, replicas):
     # As it says, what made it makes it anew, and both have room.
     moved = {"first": first, "second": second}[re.search(r"move pod default/(\w+)-", told)[1]]
     kube.delete_pod(moved)
-    until(kube, lambda pods: node_of(pods["large"]) == plan["target"][0]["node"] and moved not in pods and all(map(node_of, pods.values())) and len(pods) == 3)
+    pods = until(kube, lambda pods: moved not in pods and len(pods) == 3 and all(map(node_of, pods.values())))
+    assert node_of(pods["large"]) == plan["target"][0]["node"]
     assert viewer.says("gctl", "defrag") == "no job waits for room\n"
 
 
