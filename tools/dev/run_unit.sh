@@ -9,8 +9,7 @@ report=$prefix-$name.xml
 log=$prefix-$name.log
 start=$SECONDS code=0
 # A test that waits for ever is to be a failure with its name and what it was doing, not a run without an end.
-limited=(timeout --signal=ABRT --kill-after=60 1500)
-export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_abort=1"
+limited=(timeout --signal=SEGV --kill-after=60 1500)  # of which sanitizers tell where it came
 symbolizer=$(command -v llvm-symbolizer-19 llvm-symbolizer | head -n 1 || true)
 if [[ -n $symbolizer ]]; then  # by its own name, as it is taken for no symbolizer by that of a link
   ASAN_SYMBOLIZER_PATH=${ASAN_SYMBOLIZER_PATH:-$(realpath "$symbolizer")}
