@@ -14,7 +14,7 @@ namespace gflow {
 /// All of it: the GPUs, CPUs, host memory, nodes and labels.
 [[nodiscard]] std::string request_in_words(const Request& request);
 
-/// "key=value,key=value"; "" for none, but for those of kAdmitsPrefix.
+/// "key=value,key=value"; "" for none. Without those of kAdmitsPrefix.
 [[nodiscard]] std::string selector_text(const std::vector<Label>& selector);
 
 }  // namespace gflow

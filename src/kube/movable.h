@@ -7,9 +7,9 @@
 /// Pods that start elsewhere once they are evicted.
 namespace gflow::kube {
 
-/// Whether one that runs is made anew by what made it, which minds that less than its owner does,
-/// and may go to every node that admits it: to be shown, nothing is evicted by it. One of a Job
-/// that failed with it would not be; `job` is that of the pod where gbatch made it, else null.
+/// Whether one that runs is made anew by its controller once it is evicted, and nothing of its own
+/// keeps it where it is; whether other pods do, the scheduler knows. `job` is that of the pod where
+/// gbatch made it, else null: where its eviction would be a failure of the Job, it does not move.
 [[nodiscard]] bool may_move(const Pod& pod, const BatchJob* job);
 
 }  // namespace gflow::kube
