@@ -19,7 +19,7 @@ bool is_made_anew(const Pod& pod, const BatchJob* job) {
   return job != nullptr ? job->retries_lost : pod.may_evict == true;
 }
 
-/// Only the pod, its ports and its volumes know where else it could be.
+/// Where else it could be is more than a question of room.
 bool is_bound_to_others(const Pod& pod) {
   return pod.gang || !pod.ports.empty() || !pod.claims.empty() || !pod.rules.empty();
 }

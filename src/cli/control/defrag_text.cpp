@@ -154,8 +154,9 @@ std::string advice_in_cluster(const api::DefragView& view) {
   std::string text = tr("Nothing was changed.\n");
   if (has_outcome(view, DefragOutcome::Moves)) {
     text +=
-        tr("Who evicts the pods that move, all at once ('kubectl delete pod NAME -n NAMESPACE'), "
-           "has them made anew. They wait behind the one that starts, unless their priority is "
+        tr("Who evicts the pods that move, all at once ('kubectl delete pod NAME -n NAMESPACE' "
+           "does it but for those of a Job, whose failure that is), has them made anew. They wait "
+           "behind the one that starts, unless their priority is "
            "higher.\n");
   }
   if (has_outcome(view, DefragOutcome::NothingMovable)) {
