@@ -145,13 +145,13 @@ def replicas(kube):
 
 
 def test_which_moves_would_start_a_pod(kube, start, viewer, replicas):
-    kube.node("v", 2)
-    kube.node("w", 2)
+    kube.node("v", 2, host="v")
+    kube.node("w", 2, host="w")
     start()
     first = replicas("first")
-    make_pod(kube, "filler", "1")  # on the same node
-    second = replicas("second")
+    make_pod(kube, "filler", "1", nodeSelector={"host": kube.node_of(first)})
     until_bound(kube, "filler")
+    second = replicas("second")
     kube.delete_pod("filler")
     make_pod(kube, "large", "2")
     until_told(kube, "large", "nodes are available")
