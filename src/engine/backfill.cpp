@@ -215,7 +215,7 @@ Reservation reserve(Index& index,
       if (gone.end > start) break;
       index.ledger.give_back_on(kept_node.state, gone.demand, gone.devices, gone.presence);
       const Job& job = *index.find(gone.job);
-      if (index.latest_end(job)) continue;
+      if (index.promised_end(job)) continue;
       kept.head.proven = false;
       kept.head.known = kept.head.known && index.knows_like(index.contender_of(job).signature);
     }

@@ -45,7 +45,7 @@ void Forecast::add_running(Index& index) {
     for (const JobId id : index.in(status)) {
       const Job& job = *index.find(id);
       const Signature signature = index.contender_of(job).signature;
-      const bool is_promised = index.latest_end(job).has_value();
+      const bool is_promised = index.promised_end(job).has_value();
       const MonoTime reckoned = std::max(index.expected_end(job), now_);
       MonoTime end = horizon_;
       if (is_promised) end = reckoned;

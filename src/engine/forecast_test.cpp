@@ -249,6 +249,15 @@ TEST_F(ForecastTest, IsMadeOnceASecondWhileNothingChanges) {
   EXPECT_EQ(state.forecast(100, now).size(), 2U) << "something changed";
 }
 
+TEST_F(ForecastTest, KnowsTheEndOfOneThatWasToldToStop) {
+  const JobId first = submit({.gpus = 4});
+  (void)submit({.gpus = 4});
+  ASSERT_EQ(forecast(), "2");
+  (void)step(state, event::Cancel{{first}, system_principal()}, now);
+  ASSERT_EQ(status_of(*state.find(first)), Status::Running);
+  EXPECT_EQ(forecast(), "2 in 0") << "it has no grace";
+}
+
 /// A job that waits for a time or for another has its turn from then on, as if it came then.
 TEST_F(ForecastTest, CountsWhoComesLater) {
   (void)submit({.gpus = 4, .limit = 60});

@@ -255,7 +255,10 @@ struct Index {
   [[nodiscard]] bool knows_like(const Signature& signature) const;
   /// How long a job runs: by what is known of its like, and at most by its limit.
   [[nodiscard]] std::chrono::seconds expected_run(const Contender& contender) const;
-  /// When an active job is gone: at the latest by its limit, else by what is known of its like.
+  /// When an active job is gone at the latest, if that is sure: by its limit, and where it was told
+  /// to stop, by its grace from now on.
+  [[nodiscard]] std::optional<MonoTime> promised_end(const Job& job) const;
+  /// That, else by what is known of its like.
   [[nodiscard]] MonoTime expected_end(const Job& job) const;
   /// By how long jobs like it ran, whatever its limit.
   [[nodiscard]] MonoTime likely_end(const Job& job) const;
@@ -353,6 +356,7 @@ struct Index {
 
   /// How a job that others depend on ended, if it did.
   [[nodiscard]] DependencyGraph::End end_of(JobId id) const;
+  /// When its limit ends an active job; empty if it has none, or stands.
   [[nodiscard]] std::optional<MonoTime> latest_end(const Job& job) const;
 
  private:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/stop.h"
 #include "engine/index.h"
 #include "engine/order.h"
 #include "engine/preemption_rules.h"
@@ -142,8 +143,16 @@ const Index::Incumbent& Index::incumbent(const Job& job) const {
   return known;
 }
 
+/// Since when it is being stopped is not kept: its grace from now on is no less than is left of it.
+std::optional<MonoTime> Index::promised_end(const Job& job) const {
+  const std::optional<MonoTime> latest = latest_end(job);
+  if (stop_of(job) == nullptr) return latest;
+  const MonoTime stopped = now.mono + job.spec.grace;
+  return std::min(stopped, latest.value_or(stopped));
+}
+
 MonoTime Index::expected_end(const Job& job) const {
-  if (const auto latest = latest_end(job)) return *latest;
+  if (const auto promised = promised_end(job)) return *promised;
   return likely_end(job);
 }
 

@@ -127,11 +127,9 @@ Result<void> Reflector::list() {
   } while (!next.empty() || version.empty());
 
   std::set<std::string> there;
-  for (const Json& object : objects) {
-    there.insert(text(part(object, "metadata"), "uid"));
-    put(object);
-  }
-  keep_only(there);
+  for (const Json& object : objects) there.insert(text(part(object, "metadata"), "uid"));
+  keep_only(there);  // first, as it was: what came since may want the room of what is gone
+  for (const Json& object : objects) put(object);
   version_ = version;
   if (!is_synced_) listener_.synced();
   is_synced_ = true;

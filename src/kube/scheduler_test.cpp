@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/scheduler.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -16,10 +17,10 @@ namespace {
 /// the scheduler.
 class Cluster {
  public:
-  Cluster() { restart(); }
+  explicit Cluster(engine::Policy policy = {}) : policy_(std::move(policy)) { restart(); }
 
   void restart() {
-    scheduler_.emplace("gflow", engine::Policy{});
+    scheduler_.emplace("gflow", policy_);
     scheduler_->limit(quota_);
     for (const auto& [name, node] : nodes_) scheduler_->put(node);
     for (const auto& [name, pod] : pods_) scheduler_->put(pod);
@@ -130,9 +131,9 @@ class Cluster {
   bool refuses_next = false;      ///< the next binding is a conflict
   std::set<std::string> guarded;  ///< pods that a disruption budget keeps
   std::vector<std::string> evicted;
-  std::vector<std::string> unnamed;  ///< "a 1"
-  std::chrono::seconds pace{120};    ///< of the clock, each time: no pause is still going on
-  bool takes_its_time = false;       ///< what is evicted is told to end, and still there
+  std::vector<std::string> unnamed;         ///< "a 1"
+  std::chrono::milliseconds pace{120'000};  ///< of the clock, each time: no pause is still going on
+  bool takes_its_time = false;              ///< what is evicted is told to end, and still there
 
  private:
   [[nodiscard]] Now now() {
@@ -174,6 +175,7 @@ class Cluster {
     scheduler_->pod_gone(name);
   }
 
+  engine::Policy policy_;
   std::map<std::string, Node> nodes_;
   std::map<std::string, Pod> pods_;
   engine::GpuQuota quota_;
@@ -641,6 +643,41 @@ TEST(KubeScheduler, WhatIsLeavingAlreadyIsRoomEnough) {
         << cluster.why("vip");
     cluster.gone("a");
     EXPECT_EQ(cluster.where("vip"), "n1");
+  }
+}
+
+/// What made a pod makes it anew as soon as it is told to leave, and it is still there then: the
+/// new one takes nothing of the room that the old one is about to leave to who waits for it.
+TEST(KubeScheduler, WhoWaitsForOneThatIsLeavingHasItsRoom) {
+  engine::Policy policy;
+  for (const bool preempts : {true, false}) {
+    policy.preempt = preempts;
+    for (const bool is_restarted : {false, true}) {
+      for (const char* leaves : {"a", "b"}) {
+        const std::string what =
+            fmt::format("{} leaves, preempts {}, restarted {}", leaves, preempts, is_restarted);
+        Cluster cluster(policy);
+        cluster.pace = std::chrono::milliseconds(10);
+        cluster.node("n1", 2);
+        cluster.pod("a", "1");
+        cluster.pod("filler", "1");
+        cluster.node("n2", 2);
+        cluster.pod("b", "1");
+        cluster.gone("filler");
+        ASSERT_NE(cluster.where("a"), cluster.where("b"));
+        const std::string room = cluster.where(leaves);
+        cluster.pod("large", "2");
+        Pod deleted = cluster.pods().at(leaves);
+        deleted.is_deleted = true;
+        cluster.put(deleted);
+        if (is_restarted) cluster.restart();
+        cluster.pod("anew", "1");
+        EXPECT_NE(cluster.where("anew"), room) << what;
+        cluster.gone(leaves);
+        EXPECT_EQ(cluster.where("large"), room) << what;
+        EXPECT_NE(cluster.where("anew"), "") << what;
+      }
+    }
   }
 }
 
