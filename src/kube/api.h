@@ -30,6 +30,8 @@ struct Answer {
   std::optional<std::chrono::seconds> retry_after;
 
   [[nodiscard]] bool is_ok() const { return status >= 200 && status < 300; }
+  /// Whether another try may go otherwise: the server is busy, or has a bad time.
+  [[nodiscard]] bool is_passing() const { return status == 429 || status >= 500; }
 };
 
 constexpr std::string_view kSchedulerRights =

@@ -9,6 +9,7 @@
 #include "base/translate.h"
 #include "command/context.h"
 #include "core/image_variable.h"
+#include "kube/extender_service.h"
 #include "kube/job_manifest.h"
 #include "kube/serve.h"
 #include "kube/service.h"
@@ -113,6 +114,45 @@ Result<int> run_webhook(const Invocation& typed, Context& context) {
   return 0;
 }
 
+Result<int> run_extender(const Invocation& typed, Context& context) {
+  ExtenderOptions options;
+  options.access = {typed.get("kubeconfig"), typed.get("context")};
+  auto addresses = parse_loopback(typed.has("listen") ? typed.get("listen") : "127.0.0.1:10260");
+  if (!addresses) return with_context(addresses.error(), "--listen");
+  options.listen = *std::move(addresses);
+  set_messages(nullptr);  // its log is for everybody
+  GF_CHECK(serve_extender(options, context.err));
+  return 0;
+}
+
+cli::Command extender_command() {
+  cli::Command command{
+      .name = "extender",
+      .summary = tr("answers a kube-scheduler about GPUs, for clusters that keep it"),
+      .usage = {"[--listen ADDRESS:PORT]"},
+      .description = tr(
+          "An HTTP extender of kube-scheduler, for those who want no second scheduler: which nodes "
+          "have what a pod asks for by the annotation gflow/gpu (\"2(V100)\", \"8G,0.5\") or as "
+          "nvidia.com/gpu, how good they are for it, and which devices it has, which it writes "
+          "with "
+          "the binding into the annotation gflow/allocation. The queue, priorities and all else of "
+          "a node stay kube-scheduler's; gangs, limits by namespace and 'gctl defrag' are those of "
+          "gflow-kube as a scheduler.\n\nIt runs beside kube-scheduler, on the same machine or in "
+          "the same pod, as the same user or with kube-scheduler as root, and with its kubeconfig: "
+          "the rights are those that kube-scheduler has. One for each kube-scheduler; it keeps "
+          "nothing, and one that starts finds everything in the cluster."),
+      .options = access_options(),
+      .common = cli::Common::Basic,
+      .examples = {{"gflow-kube extender --kubeconfig /etc/kubernetes/scheduler.conf",
+                    tr("beside the kube-scheduler of this machine")}},
+      .run = run_extender,
+  };
+  command.options.push_back({.name = "listen",
+                             .value = "ADDRESS:PORT",
+                             .help = tr("where on this machine it answers (127.0.0.1:10260)")});
+  return command;
+}
+
 cli::Command webhook_command() {
   cli::Command command{
       .name = "webhook",
@@ -201,7 +241,7 @@ cli::Command gflow_kube_command() {
   cli::Command command{
       .name = "gflow-kube",
       .summary = tr("schedules the pods of a Kubernetes cluster that ask for it"),
-      .usage = {"[options]", "serve [options]", "webhook [options]"},
+      .usage = {"[options]", "serve [options]", "webhook [options]", "extender [options]"},
       .description = tr(
           "Puts pods whose spec.schedulerName is gflow on nodes, by the engine that gflowd has: "
           "GPUs by the annotation gflow/gpu (\"2(V100)\", \"8G,0.5\") or as nvidia.com/gpu, CPUs "
@@ -231,7 +271,7 @@ cli::Command gflow_kube_command() {
                     tr("from outside, as a user of a kubeconfig")},
                    {"gflow-kube --listen 0.0.0.0:10259", tr("in a pod that is probed and scraped")},
                    {"gflow-kube serve", tr("the REST API about a cluster, for this user")}},
-      .subcommands = {serve_command(), webhook_command()},
+      .subcommands = {serve_command(), webhook_command(), extender_command()},
       .run = run,
   };
   std::vector<cli::Option> options = cluster_options();

@@ -4,34 +4,12 @@
 #include <algorithm>
 
 #include "core/blocker.h"
-#include "core/gpu_request.h"
+#include "kube/lack.h"
 #include "kube/scheduler.h"
 #include "placement/demand.h"
 
 /// Why pods wait, for people and for what reads the condition PodScheduled.
 namespace gflow::kube {
-namespace {
-
-/// What is not enough of on a node, most telling first; "" if all is.
-std::string lack(const placement::Shortfall& shortfall, const gflow::Request& request) {
-  if (shortfall.closed) return "node(s) do not take pods now";
-  if (shortfall.devices > 0) {
-    if (shortfall.devices_suitable >= request.gpus) {
-      if (shortfall.gpu_memory > Memory{}) return "Insufficient GPU memory";
-      if (shortfall.share > Share{}) return "Insufficient share of a GPU";
-    }
-    const GpuRequest gpus = gpu_request_of(request);
-    const bool has_few = shortfall.devices_suitable < request.gpus;
-    if (has_few && !gpus.models.empty()) return "node(s) had too few GPUs of the model";
-    return "Insufficient " + resource_name(gpus, GpuResources{});
-  }
-  if (shortfall.milli_cpus > 0) return "Insufficient cpu";
-  if (shortfall.memory > Memory{}) return "Insufficient memory";
-  return shortfall.selector ? "node(s) are being looked at" : "";
-}
-
-}  // namespace
-
 std::vector<Waiting> Scheduler::waiting(Now now) {
   now_ = now;
   std::vector<Waiting> all;

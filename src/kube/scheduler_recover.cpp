@@ -10,14 +10,6 @@ namespace {
 /// Each is asked for at every node.
 constexpr std::size_t kMostClassesShown = 64;
 
-/// Whoever may write annotations may have changed what it asks for since: then it has what it was
-/// given.
-bool is_as_asked(const Chosen& chosen, const gflow::Request& request) {
-  const Share share = request.mode == GpuMode::Fraction ? request.share : Share::whole();
-  const bool has_memory = request.gpu_memory > Memory{};
-  return chosen.share == share && (!has_memory || chosen.memory == request.gpu_memory);
-}
-
 }  // namespace
 
 std::vector<Scheduler::PodEntry*> Scheduler::by_age() {
@@ -100,18 +92,10 @@ std::optional<std::vector<int>> Scheduler::devices_held(const PodEntry& entry) {
   if (!request || node == nodes_.end()) return std::nullopt;
   std::vector<int> devices;
   if (request->gpus > 0) {
-    const auto chosen = read_chosen(entry.pod.allocation);
-    if (!chosen || chosen->node != entry.pod.node) return std::nullopt;
-    const std::vector<Device> there = devices_of(node->second.node);
-    for (const Chosen& one : chosen->devices) {
-      const auto index = index_of(there, one);
-      if (!index || !is_as_asked(one, *request)) return std::nullopt;
-      devices.push_back(*index);
-    }
-    std::ranges::sort(devices);
-    const bool is_sane = std::ranges::adjacent_find(devices) == devices.end() &&
-                         static_cast<int>(devices.size()) == request->gpus;
-    if (!is_sane) return std::nullopt;
+    auto named = devices_named(
+        entry.pod.allocation, entry.pod.node, devices_of(node->second.node), *request);
+    if (!named) return std::nullopt;
+    devices = *std::move(named);
   }
   const std::int32_t parts =
       request->mode == GpuMode::Fraction ? request->share.parts : Share::kWholeParts;

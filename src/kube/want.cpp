@@ -243,4 +243,32 @@ std::optional<int> index_of(const std::vector<Device>& devices, const Chosen& ch
   return at->index;
 }
 
+namespace {
+
+bool is_as_asked(const Chosen& chosen, const gflow::Request& request) {
+  const Share share = request.mode == GpuMode::Fraction ? request.share : Share::whole();
+  const bool has_memory = request.gpu_memory > Memory{};
+  return chosen.share == share && (!has_memory || chosen.memory == request.gpu_memory);
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> devices_named(const std::string& allocation,
+                                              const std::string& node,
+                                              const std::vector<Device>& devices,
+                                              const gflow::Request& request) {
+  const auto chosen = read_chosen(allocation);
+  if (!chosen || chosen->node != node) return std::nullopt;
+  std::vector<int> indices;
+  for (const Chosen& one : chosen->devices) {
+    const auto index = index_of(devices, one);
+    if (!index || !is_as_asked(one, request)) return std::nullopt;
+    indices.push_back(*index);
+  }
+  std::ranges::sort(indices);
+  const bool is_sane = std::ranges::adjacent_find(indices) == indices.end() &&
+                       static_cast<int>(indices.size()) == request.gpus;
+  return is_sane ? std::optional(std::move(indices)) : std::nullopt;
+}
+
 }  // namespace gflow::kube

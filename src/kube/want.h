@@ -71,4 +71,12 @@ struct ChosenDevices {
 [[nodiscard]] Chosen name_device(const std::vector<Device>& devices, int index);
 [[nodiscard]] std::optional<int> index_of(const std::vector<Device>& devices, const Chosen& chosen);
 
+/// The indices of the devices that gflow/allocation names on this node, ascending; nothing where it
+/// is none of that node, or not what was asked for. Whoever may write annotations may have changed
+/// what a pod asks for since.
+[[nodiscard]] std::optional<std::vector<int>> devices_named(const std::string& allocation,
+                                                            const std::string& node,
+                                                            const std::vector<Device>& devices,
+                                                            const gflow::Request& request);
+
 }  // namespace gflow::kube

@@ -14,7 +14,8 @@
 #include "kube/health.h"
 #include "kube/limits.h"
 #include "kube/log.h"
-#include "kube/webhook_server.h"
+#include "kube/request_server.h"
+#include "kube/status_pages.h"
 #include "kube/webhook_trust.h"
 #include "server/tls_context.h"
 #include "server/tls_front.h"
@@ -28,6 +29,17 @@ using server::TlsFront;
 /// An API server opens as many connections as it has questions at once, which may be hundreds.
 constexpr TlsFront::Limits kMostConnections{.connections = 2048, .of_each = 1024};
 
+Page answer_to(const Asked& asked, const AdmissionRules& rules, const Health& health) {
+  if (!asked.is_post && asked.path == "/healthz") return verdict("");
+  if (!asked.is_post && asked.path == "/readyz") return verdict(health.unready());
+  if (asked.path != "/pods") return {404, "there is no such page\n"};
+  if (!asked.is_post) return {405, "an AdmissionReview is sent with POST\n"};
+  auto reviewed = review(rules, asked.body);
+  if (!reviewed) return {400, reviewed.error().message + "\n"};
+  return {200, *std::move(reviewed), "application/json"};
+}
+
+/// POST /pods is a review(); GET /healthz is 200, and /readyz once it is trusted.
 class Webhook {
  public:
   Webhook(const WebhookOptions& options, const Access& access, std::ostream& log)
@@ -35,7 +47,11 @@ class Webhook {
         log_(log),
         credentials_(access),
         signals_(io_, SIGTERM, SIGINT),
-        server_(io_, options.rules, health_),
+        server_(io_,
+                {},
+                [this](const Asked& asked, const RequestServer::Then& then) {
+                  then(answer_to(asked, options_.rules, health_));
+                }),
         trust_(access, credentials_, name(), log_, health_) {}
 
   Result<void> run() {
@@ -77,7 +93,7 @@ class Webhook {
   Credentials credentials_;
   asio::io_context io_{1};
   asio::signal_set signals_;
-  WebhookServer server_;
+  RequestServer server_;
   WebhookTrust trust_;
 };
 

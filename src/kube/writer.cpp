@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "kube/binding.h"
 #include "kube/claims.h"
 #include "kube/fields.h"
 #include "os/clock.h"
@@ -26,21 +27,6 @@ constexpr int kMostTries = 5;                 // of an eviction
 constexpr std::size_t kMostBacklog = 10'000;  // behind which nobody looks for an Event
 constexpr std::size_t kMostNote = 1024;       // of an Event
 
-std::string path_of(const std::string& name_space, const std::string& name) {
-  return fmt::format("/api/v1/namespaces/{}/pods/{}", name_space, name);
-}
-
-Json binding_of(const Bind& bind) {
-  Json metadata = {{"name", bind.name}, {"namespace", bind.name_space}, {"uid", bind.uid}};
-  if (!bind.allocation.empty()) {
-    metadata["annotations"] = {{std::string(kAllocationAnnotation), bind.allocation}};
-  }
-  return {{"apiVersion", "v1"},
-          {"kind", "Binding"},
-          {"metadata", std::move(metadata)},
-          {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}};
-}
-
 std::string dumped(const Json& document) {
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -55,13 +41,10 @@ Pod pod_named(const Named& one) {
   return pod;
 }
 
-/// Whether another try may go otherwise: the server is busy, or has a bad time.
-bool is_passing(int status) { return status == 429 || status >= 500; }
-
 BindFailure failure_of(const Result<Answer>& answer) {
   if (!answer) return BindFailure::Unanswered;
   if (answer->status == 409) return BindFailure::Conflict;
-  return is_passing(answer->status) ? BindFailure::Server : BindFailure::Refused;
+  return answer->is_passing() ? BindFailure::Server : BindFailure::Refused;
 }
 
 /// Whether it is a disruption budget that refuses, and not a server that has too much to do.
@@ -102,13 +85,10 @@ void Writer::try_binding(Api& api, Binding binding) {
   if (!election_.may_write()) return;
   const Bind& bind = binding.bind;
   const auto answer =
-      api.ask({.method = "POST",
-               .path = path_of(bind.name_space, bind.name) + "/binding",
-               .body = dumped(binding_of(bind)),
-               .limit = std::min<std::chrono::milliseconds>(election_.write_limit(), 5s)});
+      ask_to_bind(api, bind, std::min<std::chrono::milliseconds>(election_.write_limit(), 5s));
   if (!answer || !answer->is_ok()) metrics_.bind_failed(failure_of(answer));
-  const Seen seen = seen_after(api, bind, answer);
-  if (seen == Seen::There) {
+  const Standing standing = standing_after(api, bind, answer);
+  if (standing == Standing::There) {
     metrics_.bound(os::now().mono - bind.seen);
     tell_bound(bind);
     --uncertain_;
@@ -117,7 +97,7 @@ void Writer::try_binding(Api& api, Binding binding) {
   const std::string why =
       answer ? error_of(*answer, fmt::format("bind {}/{}", bind.name_space, bind.name)).message
              : "nobody answered its binding, and it is gone or on another node by now";
-  if (seen == Seen::Elsewhere) {
+  if (standing == Standing::Elsewhere) {
     log_.warn(why);
     --uncertain_;
     return binding.done({bind.uid, why});
@@ -131,16 +111,6 @@ void Writer::try_binding(Api& api, Binding binding) {
   workers_.urgent_after(
       std::min<std::chrono::milliseconds>(pause, kMostPause),
       [this, binding = std::move(binding)](Api& other) { try_binding(other, binding); });
-}
-
-/// Where the pod is after a try; where the answer does not say, the pod does. A conflict may be
-/// with an earlier try of this very binding.
-Writer::Seen Writer::seen_after(Api& api, const Bind& bind, const Result<Answer>& answer) {
-  if (answer && answer->is_ok()) return Seen::There;
-  const bool is_conflict = answer && answer->status == 409;
-  if (answer && !is_conflict && !is_passing(answer->status)) return Seen::Elsewhere;
-  const Seen seen = look(api, bind);
-  return is_conflict && seen == Seen::Waits ? Seen::Elsewhere : seen;
 }
 
 void Writer::tell_bound(const Bind& bind) {
@@ -189,7 +159,7 @@ void Writer::try_eviction(Api& api, Eviction eviction) {
                          {"deleteOptions", {{"preconditions", {{"uid", evict.uid}}}}}};
   const auto answer =
       api.ask({.method = "POST",
-               .path = path_of(evict.name_space, evict.name) + "/eviction",
+               .path = pod_path(evict.name_space, evict.name) + "/eviction",
                .body = dumped(document),
                .limit = std::min<std::chrono::milliseconds>(election_.write_limit(), kMostPause)});
   const Pod pod = pod_named(evict);
@@ -203,7 +173,7 @@ void Writer::try_eviction(Api& api, Eviction eviction) {
   const Error error = answer ? error_of(*answer, "evict " + pod.full_name()) : answer.error();
   log_.warn_again(error.message);
   // A conflict is with another pod of the name, whose end is told, or with a change of this one.
-  const bool is_again = !answer || answer->status == 409 || is_passing(answer->status);
+  const bool is_again = !answer || answer->status == 409 || answer->is_passing();
   const bool is_budget = answer && is_of_budget(*answer);
   if (is_budget || !is_again || ++eviction.tries >= kMostTries) {
     metrics_.eviction_refused(is_budget ? EvictionRefusal::Budget : EvictionRefusal::Other);
@@ -212,22 +182,6 @@ void Writer::try_eviction(Api& api, Eviction eviction) {
   workers_.urgent_after(kEvictPause, [this, eviction = std::move(eviction)](Api& other) {
     try_eviction(other, eviction);
   });
-}
-
-/// Where the pod is.
-Writer::Seen Writer::look(Api& api, const Bind& bind) {
-  const auto answer = api.ask({.path = path_of(bind.name_space, bind.name), .limit = 5s});
-  if (!answer) return Seen::Unknown;
-  if (answer->status == 404) return Seen::Elsewhere;
-  if (!answer->is_ok()) return Seen::Unknown;
-  const Json pod = Json::parse(answer->body, nullptr, false);
-  const Json& metadata = part(pod, "metadata");
-  if (text(metadata, "uid") != bind.uid) return Seen::Elsewhere;
-  const std::string node = text(part(pod, "spec"), "nodeName");
-  if (node.empty()) return Seen::Waits;
-  const std::string noted =
-      text(part(metadata, "annotations"), std::string(kAllocationAnnotation).c_str());
-  return node == bind.node && noted == bind.allocation ? Seen::There : Seen::Elsewhere;
 }
 
 void Writer::tell(const Waiting& waiting) {
@@ -262,7 +216,7 @@ void Writer::tell_now(Api& api, const News& news) {
   const Json patch = {{"metadata", std::move(metadata)},
                       {"status", {{"conditions", Json::array({std::move(condition)})}}}};
   const auto answer = api.ask({.method = "PATCH",
-                               .path = path_of(pod.name_space, pod.name) + "/status",
+                               .path = pod_path(pod.name_space, pod.name) + "/status",
                                .body = dumped(patch),
                                .content_type = "application/strategic-merge-patch+json",
                                .limit = election_.write_limit()});

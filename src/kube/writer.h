@@ -53,8 +53,6 @@ class Writer {
   [[nodiscard]] int uncertain() const { return uncertain_; }
 
  private:
-  /// Of a pod: where it is to be, on no node, never to be there, or nobody says.
-  enum class Seen { There, Waits, Elsewhere, Unknown };
   /// A binding with what it took so far.
   struct Binding {
     Bind bind;
@@ -73,8 +71,6 @@ class Writer {
   };
   void write_claims(Api& api, const Bind& bind, const std::function<void(Bound)>& done);
   void try_binding(Api& api, Binding binding);
-  [[nodiscard]] Seen seen_after(Api& api, const Bind& bind, const Result<Answer>& answer);
-  [[nodiscard]] Seen look(Api& api, const Bind& bind);
   void tell_bound(const Bind& bind);
   void try_eviction(Api& api, Eviction eviction);
   void tell_now(Api& api, const News& news);

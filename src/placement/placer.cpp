@@ -304,10 +304,26 @@ std::optional<Choice> Placer::choose_by_scan(const Ledger& ledger,
   return choice;
 }
 
-std::vector<Ranked> Placer::rank(const Ledger& ledger, DemandIndex demand, std::size_t most) {
+Placer::Kind& Placer::scored_kind(const Ledger& ledger, DemandIndex demand) {
   catch_up(ledger);
   Kind& kind = kind_of(ledger, demand);
   score_changed(ledger, kind);
+  return kind;
+}
+
+std::optional<Score> Placer::score_on(const Ledger& ledger, DemandIndex demand, NodeIndex node) {
+  const Score score = scored_kind(ledger, demand).board.at(node);
+  const bool fits = score != kNoScore && ledger.fits(demand, node);
+  return fits ? std::optional(score) : std::nullopt;
+}
+
+std::vector<int> Placer::devices_on(const Ledger& ledger, DemandIndex demand, NodeIndex node) {
+  catch_up(ledger);
+  return devices(ledger, demand, views_[at(node)]).devices;
+}
+
+std::vector<Ranked> Placer::rank(const Ledger& ledger, DemandIndex demand, std::size_t most) {
+  Kind& kind = scored_kind(ledger, demand);
   const Demand& wanted = ledger.demand(demand);
   std::vector<NodeIndex> nodes;
   for (NodeIndex node = 0; node < ledger.size(); ++node) {

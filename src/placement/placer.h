@@ -68,6 +68,15 @@ class Placer {
                                          DemandIndex demand,
                                          std::size_t most);
 
+  /// How good one node is for the demand's part for one node now; nothing if it does not fit.
+  [[nodiscard]] std::optional<Score> score_on(const Ledger& ledger,
+                                              DemandIndex demand,
+                                              NodeIndex node);
+  /// The devices that part would have there. REQUIRES: it fits.
+  [[nodiscard]] std::vector<int> devices_on(const Ledger& ledger,
+                                            DemandIndex demand,
+                                            NodeIndex node);
+
   /// Takes note of what changed in the ledger, as choose() does before it chooses: what is learned
   /// of the nodes is learned when they change, whether anything is placed or not.
   void catch_up(const Ledger& ledger);
@@ -99,6 +108,7 @@ class Placer {
   [[nodiscard]] NodeView valued_view(const Ledger& ledger, NodeIndex node) const;
   void look_at(const Ledger& ledger, NodeIndex node);
   Kind& kind_of(const Ledger& ledger, DemandIndex demand);
+  Kind& scored_kind(const Ledger& ledger, DemandIndex demand);
   void score_changed(const Ledger& ledger, Kind& kind);
   void score_node(const Ledger& ledger, Kind& kind, NodeIndex node);
   [[nodiscard]] Score score(const Ledger& ledger, DemandIndex demand, const NodeView& view);

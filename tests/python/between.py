@@ -61,6 +61,7 @@ class Asked(http.server.BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
             self.end_headers()
             for line in answer:
+                assert self.server.between.watches_flow.wait(PATIENCE)
                 self.wfile.write(line)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer
@@ -68,12 +69,14 @@ class Asked(http.server.BaseHTTPRequestHandler):
 
 class Between:
     """hook: (method, path, forward) -> (status, headers, body) or LOST; forward() asks the API server. watch_hook: of a watch,
-    path -> the same, or None for that of the API server."""
+    path -> the same, or None for that of the API server. While watches_flow is not set, these tell nothing."""
 
     def __init__(self, cluster):
         self.cluster = cluster
         self.hook = lambda method, path, forward: forward()
         self.watch_hook = lambda path: None
+        self.watches_flow = threading.Event()
+        self.watches_flow.set()
         self.seen = []
         self._server = Server(("127.0.0.1", 0), Asked)
         self._server.between = self

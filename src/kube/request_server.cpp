@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kube/webhook_server.h"
+#include "kube/request_server.h"
+
+#include <sys/socket.h>
 
 #include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/message.hpp>
@@ -16,8 +18,6 @@
 #include <string>
 #include <utility>
 
-#include "kube/status_pages.h"
-
 namespace gflow::kube {
 namespace {
 
@@ -26,46 +26,33 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-/// An API server takes requests of 3 MiB, and sends of one what it took.
-constexpr std::size_t kMostOfOne = std::size_t{8} << 20;
-constexpr std::size_t kMostOfAll = std::size_t{128} << 20;
-/// API servers keep connections for their next request.
+/// API servers and kube-schedulers keep connections for their next request.
 constexpr std::chrono::seconds kIdle{120};
-
-Page answer_to(const http::request<http::string_body>& asked,
-               const AdmissionRules& rules,
-               const Health& health) {
-  const std::string_view target(asked.target().data(), asked.target().size());
-  const std::string_view path = target.substr(0, target.find('?'));
-  const bool is_read = asked.method() == http::verb::get;
-  if (is_read && path == "/healthz") return verdict("");
-  if (is_read && path == "/readyz") return verdict(health.unready());
-  if (path != "/pods") return {404, "there is no such page\n"};
-  if (asked.method() != http::verb::post) return {405, "an AdmissionReview is sent with POST\n"};
-  auto reviewed = review(rules, asked.body());
-  if (!reviewed) return {400, reviewed.error().message + "\n"};
-  return {200, *std::move(reviewed), "application/json"};
-}
 
 }  // namespace
 
 /// One connection. What is under way of it owns it.
-class WebhookServer::Session : public std::enable_shared_from_this<Session> {
+class RequestServer::Session : public std::enable_shared_from_this<Session> {
  public:
-  using Protocol = asio::local::stream_protocol;
+  using Protocol = asio::generic::stream_protocol;
   using Executor = asio::io_context::executor_type;
   using Socket = asio::basic_stream_socket<Protocol, Executor>;
 
   Session(std::shared_ptr<Common> common, Socket socket)
-      : common_(std::move(common)), stream_(std::move(socket)) {}
-  ~Session() { common_->held -= held_; }
+      : common_(std::move(common)), stream_(std::move(socket)) {
+    ++common_->sessions;
+  }
+  ~Session() {
+    common_->held -= held_;
+    --common_->sessions;
+  }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   void await_request() {
     hold(0);
     parser_.emplace();
-    parser_->body_limit(kMostOfOne);
+    parser_->body_limit(common_->limits.body);
     stream_.expires_after(kIdle);
     read_some();
   }
@@ -79,21 +66,34 @@ class WebhookServer::Session : public std::enable_shared_from_this<Session> {
         [self = shared_from_this()](const error_code& error, std::size_t /*bytes*/) {
           if (error) return;  // it is done, or what it says is no request
           self->hold(self->parser_->get().body().size());
-          if (self->common_->held > kMostOfAll) return;
+          if (self->common_->held > self->common_->limits.bodies) return;
           if (!self->parser_->is_done()) return self->read_some();
           self->answer();
         });
   }
 
   void answer() {
-    const auto& asked = parser_->get();
-    const bool goes_on = asked.keep_alive();
-    Page page = answer_to(asked, common_->rules, common_->health);
+    const bool goes_on = parser_->get().keep_alive();
+    const auto method = parser_->get().method();
+    if (method != http::verb::get && method != http::verb::post) {
+      return say({405, "GET and POST are what is answered\n"}, goes_on);
+    }
+    Asked asked{.is_post = method == http::verb::post, .path = {}, .body = {}};
+    const std::string_view target(parser_->get().target().data(), parser_->get().target().size());
+    asked.path = target.substr(0, target.find('?'));
+    asked.body = std::move(parser_->get().body());
+    common_->handler(asked, [self = shared_from_this(), goes_on](Page page) {
+      self->say(std::move(page), goes_on);
+    });
+  }
+
+  void say(Page page, bool goes_on) {
     const auto said = std::make_shared<http::response<http::string_body>>(
         http::int_to_status(static_cast<unsigned>(page.status)), 11, std::move(page.text));
     said->set(http::field::content_type, page.type);
     said->keep_alive(goes_on);
     said->prepare_payload();
+    stream_.expires_after(kIdle);
     http::async_write(
         stream_,
         *said,
@@ -114,13 +114,18 @@ class WebhookServer::Session : public std::enable_shared_from_this<Session> {
   std::size_t held_ = 0;
 };
 
-WebhookServer::WebhookServer(asio::io_context& io, AdmissionRules rules, const Health& health)
-    : io_(io), common_(std::make_shared<Common>(std::move(rules), health)) {}
+RequestServer::RequestServer(asio::io_context& io, Limits limits, Handler handler)
+    : io_(io), common_(std::make_shared<Common>(limits, std::move(handler))) {}
 
-void WebhookServer::welcome(os::Fd connection) {
+void RequestServer::welcome(os::Fd connection) {
+  if (common_->sessions >= common_->limits.connections) return;
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);  // NOLINT: what the call takes
+  if (::getsockname(connection.get(), any, &size) != 0) return;
   Session::Socket socket(io_);
   error_code error;
-  socket.assign(Session::Protocol(), connection.get(), error);
+  socket.assign(Session::Protocol(address.ss_family, 0), connection.get(), error);
   if (error) return;
   (void)connection.release();
   std::make_shared<Session>(common_, std::move(socket))->await_request();

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/extender_service.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <list>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "kube/binding.h"
+#include "kube/credentials.h"
+#include "kube/extender.h"
+#include "kube/extender_answers.h"
+#include "kube/follower.h"
+#include "kube/health.h"
+#include "kube/log.h"
+#include "kube/request_server.h"
+#include "kube/status_pages.h"
+#include "kube/workers.h"
+#include "os/clock.h"
+#include "os/fd.h"
+#include "os/tcp.h"
+
+namespace gflow::kube {
+namespace {
+
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+/// When room came for a pod that had been refused.
+constexpr std::string_view kRoomSeenAnnotation = "gflow/room-seen";
+constexpr int kBinders = 16;
+constexpr auto kOneTry = 5s;
+constexpr auto kMostPause = 5s;  // between two tries of a binding
+/// After which kube-scheduler is told that nobody knows yet. Its own patience is to be longer.
+constexpr auto kAnswerBy = 20s;
+constexpr RequestServer::Limits kMostAsked{
+    .body = std::size_t{64} << 20, .bodies = std::size_t{256} << 20, .connections = 1024};
+
+Page page_of(Result<std::string> document) {
+  if (!document) return {400, document.error().message + "\n"};
+  return {200, *std::move(document), "application/json"};
+}
+
+/// A pod that is to be bound, and who waits to be told.
+struct Binding {
+  Bind bind;
+  std::shared_ptr<RequestServer::Then> then;  ///< called once, by the loop's thread
+  MonoTime answer_by{};
+  std::chrono::milliseconds pause{100};  ///< before the next try
+};
+
+class ExtenderService {
+ public:
+  ExtenderService(const ExtenderOptions& options, const Access& access, std::ostream& log)
+      : options_(options),
+        access_(access),
+        log_(log),
+        credentials_(access_),
+        signals_(io_, SIGTERM, SIGINT),
+        pause_(io_),
+        server_(io_, kMostAsked, [this](const Asked& asked, RequestServer::Then then) {
+          answer(asked, std::move(then));
+        }) {}
+
+  Result<void> run() {
+    health_.not_ready("it waits for the first lists of nodes and pods");
+    for (const ListenAddress& address : options_.listen) GF_CHECK(listen(address));
+    workers_ = std::make_unique<Workers>(access_, credentials_, kBinders);
+    follow(
+        "/api/v1/nodes", "", node_of, [this](const std::string& uid) { extender_.node_gone(uid); });
+    follow("/api/v1/pods", std::string(kNotEnded), pod_of, [this](const std::string& uid) {
+      extender_.pod_gone(uid);
+    });
+    signals_.async_wait([this](const error_code&, int) { io_.stop(); });
+    io_.run();
+    followers_.clear();
+    workers_.reset();
+    log_.info("ended by a signal");
+    return {};
+  }
+
+ private:
+  Result<void> listen(ListenAddress address) {
+    os::Fd socket = GF_TRY(os::listen_tcp(address));
+    tcp::acceptor& acceptor = acceptors_.emplace_back(io_);
+    error_code error;
+    const tcp family = address.host.contains(':') ? tcp::v6() : tcp::v4();
+    acceptor.assign(family, socket.get(), error);
+    if (error) return fail(Code::Failure, "listen at " + to_text(address) + ": " + error.message());
+    (void)socket.release();  // the acceptor's now
+    accept(acceptor);
+    log_.info(fmt::format("answers a kube-scheduler at http://{} about {} ({})",
+                          to_text(address),
+                          access_.url(),
+                          access_.source));
+    return {};
+  }
+
+  void accept(tcp::acceptor& acceptor) {
+    acceptor.async_accept([this, &acceptor](const error_code& error, tcp::socket socket) {
+      if (error) return accept_later(acceptor);
+      error_code ignored;
+      os::Fd connection(socket.release(ignored));
+      welcome(std::move(connection));
+      accept(acceptor);
+    });
+  }
+
+  /// Most likely it is out of descriptors: asking again at once would spin.
+  void accept_later(tcp::acceptor& acceptor) {
+    pause_.expires_after(100ms);
+    pause_.async_wait([this, &acceptor](const error_code& /*never*/) { accept(acceptor); });
+  }
+
+  void welcome(os::Fd connection) {
+    const auto owner = os::owner_of_other_end(connection.get());
+    if (owner && (*owner == ::geteuid() || *owner == 0)) {
+      return server_.welcome(std::move(connection));
+    }
+    log_.warn_again(owner ? fmt::format("the user with uid {} is not answered: kube-scheduler is "
+                                        "to run as the user of this program (uid {}) or as root",
+                                        *owner,
+                                        ::geteuid())
+                          : "who connects is not known: " + owner.error().message);
+  }
+
+  template <typename Read, typename Gone>
+  void follow(const char* path, std::string selector, Read read, Gone gone) {
+    Listener listener;
+    listener.put = [this, read](const nlohmann::json& object) {
+      on_loop([this, one = read(object)] {
+        extender_.put(one);
+        wake_overlooked();
+      });
+    };
+    listener.gone = [this, gone](const std::string& uid) {
+      on_loop([this, gone, uid] {
+        gone(uid);
+        wake_overlooked();
+      });
+    };
+    listener.synced = [this] {
+      on_loop([this] {
+        if (--to_come_ > 0) return;
+        log_.info("knows all nodes and pods");
+        health_.ready();
+      });
+    };
+    listener.trouble = [this](const std::string& what) {
+      log_.warn_again(what);
+      on_loop([this, what] {
+        if (to_come_ > 0) health_.not_ready("it waits for nodes and pods: " + what);
+      });
+    };
+    listener.works = [] {};
+    listener.restarts = [](WatchEnd) {};
+    followers_.push_back(std::make_unique<Follower>(
+        access_, credentials_, Followed{path, std::move(selector), 500}, std::move(listener)));
+  }
+
+  template <typename Work>
+  void on_loop(Work work) {
+    asio::post(io_, std::move(work));
+  }
+
+  void answer(const Asked& asked, RequestServer::Then then) {
+    const bool is_page = asked.path == "/healthz" || asked.path == "/readyz";
+    if (is_page && asked.is_post) return then({405, "this is asked for with GET\n"});
+    if (asked.path == "/healthz") return then(verdict(""));
+    if (asked.path == "/readyz") return then(verdict(health_.unready()));
+    const bool is_verb =
+        asked.path == "/filter" || asked.path == "/prioritize" || asked.path == "/bind";
+    if (!is_verb) return then({404, "there is no such page\n"});
+    if (!asked.is_post) return then({405, "kube-scheduler sends this with POST\n"});
+    // What is not known yet would be taken for free.
+    if (to_come_ > 0) return then(verdict(health_.unready()));
+    if (asked.path == "/filter")
+      return then(page_of(filter(extender_, asked.body, os::now().mono)));
+    if (asked.path == "/prioritize") return then(page_of(prioritize(extender_, asked.body)));
+    bind(asked.body, std::move(then));
+  }
+
+  void bind(const std::string& asked, RequestServer::Then then) {
+    const auto wish = bind_wish_of(asked);
+    if (!wish) return then({400, wish.error().message + "\n"});
+    const Pod* pod = extender_.find(wish->uid);
+    if (pod == nullptr) {
+      return then(page_of(binding_result(fmt::format(
+          "the pod {}/{} is not known to gflow-kube yet", wish->name_space, wish->name))));
+    }
+    auto bind = extender_.give(Pod(*pod), wish->node);
+    if (!bind) return then(page_of(binding_result(bind.error().message)));
+    try_later(0ms,
+              {.bind = *std::move(bind),
+               .then = std::make_shared<RequestServer::Then>(std::move(then)),
+               .answer_by = os::now().mono + kAnswerBy});
+  }
+
+  void try_later(std::chrono::milliseconds pause, Binding binding) {
+    const auto task = [this, binding = std::move(binding)](Api& api) { try_now(api, binding); };
+    if (pause == 0ms) return workers_->urgent(task);
+    workers_->urgent_after(pause, task);
+  }
+
+  /// By a worker. Asked for again until somebody knows where the pod is: its devices are nobody
+  /// else's until then.
+  void try_now(Api& api, Binding binding) {
+    const Bind& bind = binding.bind;
+    const auto answer = ask_to_bind(api, bind, kOneTry);
+    const Standing standing = standing_after(api, bind, answer);
+    if (standing == Standing::There) {
+      log_.info(fmt::format("bound {}/{} to {}{}{}",
+                            bind.name_space,
+                            bind.name,
+                            bind.node,
+                            bind.allocation.empty() ? "" : " ",
+                            bind.allocation));
+      return tell(binding, "");
+    }
+    const std::string doing = fmt::format("bind {}/{}", bind.name_space, bind.name);
+    const std::string why =
+        answer ? error_of(*answer, doing, "").message : doing + ": " + answer.error().message;
+    log_.warn_again(why);
+    if (standing == Standing::Elsewhere) {
+      on_loop([this, uid = bind.uid] { extender_.not_bound(uid); });
+      return tell(binding, why);
+    }
+    if (os::now().mono >= binding.answer_by) tell(binding, why + "; it is asked for again");
+    std::chrono::milliseconds pause = binding.pause;
+    if (answer && answer->retry_after) {
+      pause = std::max<std::chrono::milliseconds>(pause, *answer->retry_after);
+    }
+    pause = std::min<std::chrono::milliseconds>(pause, kMostPause);
+    binding.pause = pause * 2;
+    try_later(pause, std::move(binding));
+  }
+
+  /// kube-scheduler asks again about pods that change.
+  void wake_overlooked() {
+    for (const Pod& pod : extender_.overlooked(os::now().mono)) {
+      workers_->later([this, pod](Api& api) { wake(api, pod); });
+    }
+  }
+
+  /// By a worker. By the status, as kube-scheduler may write that of pods, and nothing else.
+  void wake(Api& api, const Pod& pod) {
+    const nlohmann::json patch = {
+        {"metadata",
+         {{"uid", pod.uid},
+          {"annotations", {{std::string(kRoomSeenAnnotation), rfc3339(os::now().wall)}}}}}};
+    const auto answer = api.ask({.method = "PATCH",
+                                 .path = pod_path(pod.name_space, pod.name) + "/status",
+                                 .body = patch.dump(),
+                                 .content_type = "application/merge-patch+json"});
+    const std::string doing = "have kube-scheduler ask about " + pod.full_name() + " again";
+    if (!answer) return log_.warn_again(doing + ": " + answer.error().message);
+    const bool is_gone = answer->status == 404 || answer->status == 409;
+    if (!answer->is_ok() && !is_gone) log_.warn_again(error_of(*answer, doing, "").message);
+  }
+
+  void tell(const Binding& binding, const std::string& why_not) {
+    on_loop([then = binding.then, why_not] {
+      if (auto told = std::exchange(*then, nullptr)) told(page_of(binding_result(why_not)));
+    });
+  }
+
+  const ExtenderOptions& options_;
+  const Access& access_;
+  Log log_;
+  Health health_;
+  Credentials credentials_;
+  asio::io_context io_{1};
+  asio::signal_set signals_;
+  asio::steady_timer pause_;
+  std::list<tcp::acceptor> acceptors_;
+  Extender extender_;
+  RequestServer server_;
+  std::unique_ptr<Workers> workers_;
+  std::vector<std::unique_ptr<Follower>> followers_;
+  int to_come_ = 2;  ///< first lists
+};
+
+}  // namespace
+
+Result<void> serve_extender(const ExtenderOptions& options, std::ostream& log) {
+  const Access access = GF_TRY(find_access(options.access));
+  return ExtenderService(options, access, log).run();
+}
+
+}  // namespace gflow::kube
