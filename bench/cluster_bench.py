@@ -9,7 +9,7 @@ one control plane, made for it and without any kubelet.
 
 All pods are there before a scheduler is started; what counts is the time from the fifth hundredth of them that is bound to
 the ninety-fifth, as a watch tells. kube-scheduler is that of the modules that the tests' API server is built of, with its defaults but for
-what it may ask in a second (5,000 in place of 50).
+what it may ask in a second (5,000 in place of 50); and once more with 'gflow-kube extender', which is asked about all nodes.
 
 Of a gang, gflow-kube stands by, and what counts is the time from the last pod that the API server took to the last that is bound:
 gflow-kube may not begin before that."""
@@ -18,6 +18,7 @@ import argparse
 import http.client
 import json
 import os
+import re
 import signal
 import ssl
 import statistics
@@ -147,13 +148,31 @@ class Bench:
         while text not in json.dumps(self.cluster.ask("GET", f"{path_of('Pod', 'default')}/{name}").get("status", {})):
             time.sleep(0.1)  # it waits: nothing is measured yet
 
-    def kube_scheduler(self, program):
+    def kube_scheduler(self, program, **more):
         asked = self.cluster.root / "scheduler.json"
         asked.write_text(json.dumps({
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
             "clientConnection": {"kubeconfig": str(self.config), "qps": 5000, "burst": 5000},
-            "leaderElection": {"leaderElect": False}}))
+            "leaderElection": {"leaderElect": False}, **more}))
         return self.scheduled("default-scheduler", [program, f"--config={asked}", "--secure-port=0", "--v=0"])
+
+    def extended(self, program):
+        """Of kube-scheduler with its extender, which is there before; the CPU is kube-scheduler's."""
+        log = self.cluster.root / "extender.log"
+        with open(log, "wb") as out:
+            process = subprocess.Popen(
+                [BIN / "gflow-kube", "extender", "--kubeconfig", self.config, "--listen", "127.0.0.1:0"], stdout=out, stderr=out)
+        try:
+            while "knows all nodes and pods" not in log.read_text():
+                assert process.poll() is None, log.read_text()
+                time.sleep(0.05)  # its log is a file
+            at = re.search(r"http://127\.0\.0\.1:\d+", log.read_text())[0]
+            return self.kube_scheduler(program, percentageOfNodesToScore=100, extenders=[{
+                "urlPrefix": at, "filterVerb": "filter", "prioritizeVerb": "prioritize", "bindVerb": "bind", "weight": 10,
+                "nodeCacheCapable": True, "httpTimeout": "30s"}])
+        finally:
+            process.terminate()
+            process.wait()
 
 
 def kube_scheduler():
@@ -178,7 +197,8 @@ def main():
         bench = Bench(cluster, options.nodes, options.pods)
         bench.make_nodes()
         print(f"{options.nodes} nodes, {options.pods} pods; in a second, round by round:")
-        rows = {"bindings alone": bench.bindings, "gflow-kube": bench.gflow_kube, "kube-scheduler": lambda: bench.kube_scheduler(program)}
+        rows = {"bindings alone": bench.bindings, "gflow-kube": bench.gflow_kube, "kube-scheduler": lambda: bench.kube_scheduler(program),
+                "with extender": lambda: bench.extended(program)}
         got = {name: [] for name in rows}
         for _ in range(options.rounds):
             for name, run in rows.items():
