@@ -174,7 +174,7 @@ Result<Grant> grant_of(const Json& object,
   if (!chosen || chosen->node != pod.node) {
     return refuse(
         fmt::format("no GPU was chosen for it: pods that use GPUs of this node need "
-                    "gflow-kube as their scheduler or as its extender, and this one has '{}'",
+                    "gflow-kube as their scheduler, or as an extender of it, and this one has '{}'",
                     pod.scheduler));
   }
   Grant grant{.pod = container.full_name(), .uid = pod.uid, .container = container.container};

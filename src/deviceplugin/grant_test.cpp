@@ -154,7 +154,7 @@ TEST(Grant, WhatCannotBeGivenIsSaid) {
   of_others["spec"]["schedulerName"] = "default-scheduler";
   EXPECT_EQ(world.given(of_others, "main", "nvidia.com/gpu"),
             "no GPU was chosen for it: pods that use GPUs of this node need gflow-kube as their "
-            "scheduler or as its extender, and this one has 'default-scheduler'");
+            "scheduler, or as an extender of it, and this one has 'default-scheduler'");
 
   Json of_another_node = pod_of({{"main", one}}, "", first);
   of_another_node["spec"]["nodeName"] = "n2";

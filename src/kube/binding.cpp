@@ -7,12 +7,16 @@
 #include <utility>
 
 #include "kube/fields.h"
+#include "os/clock.h"
 
 namespace gflow::kube {
 namespace {
 
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
+
+/// What the API server took it may carry out for so long (its --request-timeout).
+constexpr auto kMayCome = 60s;
 
 Json binding_of(const Bind& bind) {
   Json metadata = {{"name", bind.name}, {"namespace", bind.name_space}, {"uid", bind.uid}};
@@ -23,20 +27,6 @@ Json binding_of(const Bind& bind) {
           {"kind", "Binding"},
           {"metadata", std::move(metadata)},
           {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}};
-}
-
-Standing look(Api& api, const Bind& bind) {
-  const auto answer = api.ask({.path = pod_path(bind.name_space, bind.name), .limit = 5s});
-  if (!answer) return Standing::Unknown;
-  if (answer->status == 404) return Standing::Elsewhere;
-  if (!answer->is_ok()) return Standing::Unknown;
-  const Json pod = Json::parse(answer->body, nullptr, false);
-  const Json& metadata = part(pod, "metadata");
-  if (text(metadata, "uid") != bind.uid) return Standing::Elsewhere;
-  const std::string node = text(part(pod, "spec"), "nodeName");
-  if (node.empty()) return Standing::Waits;
-  const std::string given = noted(metadata, kAllocationAnnotation);
-  return node == bind.node && given == bind.allocation ? Standing::There : Standing::Elsewhere;
 }
 
 }  // namespace
@@ -52,12 +42,35 @@ Result<Answer> ask_to_bind(Api& api, const Bind& bind, std::chrono::milliseconds
                   .limit = limit});
 }
 
-Standing standing_after(Api& api, const Bind& bind, const Result<Answer>& answer) {
+Standing standing_of(Api& api, const Bind& bind) {
+  const auto answer = api.ask({.path = pod_path(bind.name_space, bind.name), .limit = 5s});
+  if (!answer) return Standing::Unknown;
+  if (answer->status == 404) return Standing::Elsewhere;
+  if (!answer->is_ok()) return Standing::Unknown;
+  const Json pod = Json::parse(answer->body, nullptr, false);
+  const Json& metadata = part(pod, "metadata");
+  if (text(metadata, "uid") != bind.uid) return Standing::Elsewhere;
+  const std::string node = text(part(pod, "spec"), "nodeName");
+  if (node.empty()) return Standing::Waits;
+  // One that was given nothing may have come with a text of whoever made it.
+  const bool is_as_given =
+      bind.allocation.empty() || noted(metadata, kAllocationAnnotation) == bind.allocation;
+  return node == bind.node && is_as_given ? Standing::There : Standing::Elsewhere;
+}
+
+Standing standing_after(Api& api,
+                        const Bind& bind,
+                        const Result<Answer>& answer,
+                        BindTries& tries) {
+  const MonoTime now = os::now().mono;
+  const bool may_come = tries.may_come && now < *tries.may_come;
+  if (!answer || answer->status >= 500) tries.may_come = now + kMayCome;
   if (answer && answer->is_ok()) return Standing::There;
+  const bool is_refused = answer && !answer->is_passing();
   const bool is_conflict = answer && answer->status == 409;
-  if (answer && !is_conflict && !answer->is_passing()) return Standing::Elsewhere;
-  const Standing standing = look(api, bind);
-  return is_conflict && standing == Standing::Waits ? Standing::Elsewhere : standing;
+  if (is_refused && !is_conflict && !may_come) return Standing::Elsewhere;
+  const Standing standing = standing_of(api, bind);
+  return is_refused && !may_come && standing == Standing::Waits ? Standing::Elsewhere : standing;
 }
 
 }  // namespace gflow::kube

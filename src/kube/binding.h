@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "kube/api.h"
@@ -25,8 +26,18 @@ enum class Standing {
   Elsewhere,  ///< never to be there
   Unknown,    ///< nobody says
 };
-/// After such an answer; where that does not say, the pod is asked. A conflict may be with an
-/// earlier try of this very binding.
-[[nodiscard]] Standing standing_after(Api& api, const Bind& bind, const Result<Answer>& answer);
+/// As the pod says.
+[[nodiscard]] Standing standing_of(Api& api, const Bind& bind);
+/// Tries of one binding so far.
+struct BindTries {
+  /// Until when one may be carried out that was sent, and neither done nor refused.
+  std::optional<MonoTime> may_come{};
+};
+/// After such an answer to one more; where that does not say, the pod is asked. A conflict may be
+/// with an earlier try of this very binding, and what is refused now may have been taken before.
+[[nodiscard]] Standing standing_after(Api& api,
+                                      const Bind& bind,
+                                      const Result<Answer>& answer,
+                                      BindTries& tries);
 
 }  // namespace gflow::kube

@@ -8,10 +8,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
 #include "core/catalogue.h"
 #include "kube/lack.h"
 #include "kube/want.h"
-#include "os/clock.h"
 #include "placement/demand.h"
 
 namespace gflow::kube {
@@ -20,9 +20,11 @@ namespace {
 using placement::DemandIndex;
 using placement::NodeIndex;
 
-/// Kinds of requests that are kept, each with a score for each node.
-constexpr DemandIndex kMostDemands = 1024;
+/// Kinds of requests that are kept whoever asks, each with a score for each node.
+constexpr DemandIndex kManyKinds = 1024;
 constexpr int kBestScore = 10;  // as kube-scheduler has it
+/// Columns of a mistake: each node's refusal has it.
+constexpr std::size_t kMostShown = 256;
 
 placement::Node facts_of(const Node& node, const std::vector<Device>& devices) {
   placement::Node facts;
@@ -41,13 +43,84 @@ std::int32_t parts_of(const placement::Demand& demand) {
   return demand.mode == GpuMode::Fraction ? demand.share.parts : Share::kWholeParts;
 }
 
-/// What a pod asks for without what kube-scheduler counts.
-Result<gflow::Request> gpus_of(const Pod& pod) {
+bool counts_gpus(const Pod& pod) {
+  return std::ranges::any_of(kGpuResources, [&pod](const GpuResource& resource) {
+    return amount_of(pod.requests, resource.name) > 0;
+  });
+}
+
+bool asks_for_gpus(const Pod& pod) { return !pod.gpu.empty() || counts_gpus(pod); }
+
+/// What a pod asks for without what is kube-scheduler's to count or to order.
+Result<gflow::Request> gpus_of(Pod pod) {
+  if (!asks_for_gpus(pod)) return gflow::Request{};
+  pod.gang_mistake.clear();
   gflow::Request request = GF_TRY(request_of(pod));
   request.cpus = 0;
   request.memory = {};
   return request;
 }
+
+/// The devices of a node, while those of its pods are marked that do not say which they have:
+/// nobody is given these.
+class UnnamedPods {
+ public:
+  UnnamedPods(placement::Node& facts,
+              const std::vector<Device>& devices,
+              const std::vector<std::int32_t>& parts)
+      : facts_(facts), devices_(devices), parts_(parts) {}
+
+  /// What it says that it has counts, though it is not what it asks for, and as many of all as it
+  /// asks for.
+  void mark(const Pod& pod, const std::string& given) {
+    const std::set<std::size_t> its = mark_named(given);
+    bool has_resource = false;
+    for (const GpuResource& resource : kGpuResources) {
+      const std::int64_t asked = amount_of(pod.requests, resource.name) / 1000;
+      has_resource = has_resource || asked > 0;
+      const std::string prefix = std::string(resource.name) + "/";
+      const auto is_one = [&](std::size_t at) { return devices_[at].uuid.starts_with(prefix); };
+      (void)mark_last(prefix, asked - std::ranges::count_if(its, is_one), 0);
+    }
+    const auto request = gpus_of(pod);
+    if (has_resource || !request) return;
+    const auto left = request->gpus - static_cast<std::int64_t>(its.size());
+    (void)mark_last("", mark_last("", left, 0), Share::kWholeParts - 1);
+  }
+
+ private:
+  /// Those that nobody has whose word counts.
+  std::set<std::size_t> mark_named(const std::string& given) {
+    std::set<std::size_t> its;
+    const auto chosen = read_chosen(given);
+    if (!chosen || chosen->node != facts_.name) return its;
+    for (const Chosen& one : chosen->devices) {
+      const auto index = index_of(devices_, one);
+      if (!index) continue;
+      const auto at = static_cast<std::size_t>(*index);
+      if (facts_.devices[at].usable && parts_[at] == 0) its.insert(at);
+      facts_.devices[at].usable = false;
+    }
+    return its;
+  }
+
+  /// Which of a resource it has only its kubelet knows: as many from the last one on are taken for
+  /// its, of which others have no more than so many parts. How many there were not.
+  std::int64_t mark_last(std::string_view prefix, std::int64_t count, std::int32_t most) {
+    for (std::size_t at = devices_.size(); at-- > 0 && count > 0;) {
+      const bool is_one =
+          facts_.devices[at].usable && parts_[at] <= most && devices_[at].uuid.starts_with(prefix);
+      if (!is_one) continue;
+      facts_.devices[at].usable = false;
+      --count;
+    }
+    return std::max<std::int64_t>(count, 0);
+  }
+
+  placement::Node& facts_;
+  const std::vector<Device>& devices_;
+  const std::vector<std::int32_t>& parts_;  ///< of each, that pods have that say so
+};
 
 }  // namespace
 
@@ -61,6 +134,8 @@ void Extender::begin_anew() {
     dirty_.insert(name);
   }
   for (const auto& [uid, entry] : pods_) learn(entry.pod);
+  // As many kinds as are in use are no reason to begin anew again.
+  most_kinds_ = std::max(kManyKinds, 2 * ledger_.demands());
 }
 
 void Extender::put(Node node) {
@@ -98,6 +173,8 @@ void Extender::put(Pod pod) {
   const bool asks_else = entry.pod.gpu != pod.gpu || entry.pod.requests != pod.requests;
   entry.pod = std::move(pod);
   if (is_new) learn(entry.pod);
+  if (entry.told) met_.erase(entry.pod.uid);
+  entry.told.reset();
   if (asks_else && !entry.node.empty()) dirty_.insert(entry.node);
   if (entry.pod.node.empty()) {
     if (!entry.is_under_way) place(entry, "", "");
@@ -113,10 +190,30 @@ void Extender::pod_gone(const std::string& uid) {
   if (at == pods_.end()) return;
   place(at->second, "", "");
   refused_.erase(uid);
+  met_.erase(uid);
   pods_.erase(at);
 }
 
-/// What is asked for is what is left room for.
+void Extender::meet(const Pod& pod, MonoTime now) {
+  if (pods_.contains(pod.uid)) return;
+  put(pod);
+  pods_.at(pod.uid).told = now;
+  met_.insert(pod.uid);
+}
+
+std::vector<Pod> Extender::unconfirmed(MonoTime now) {
+  constexpr std::chrono::seconds kOnce{10};
+  std::vector<Pod> found;
+  for (const std::string& uid : met_) {
+    PodEntry& entry = pods_.at(uid);
+    if (*entry.told + kOnce > now) continue;
+    entry.told = now;
+    found.push_back(entry.pod);
+  }
+  return found;
+}
+
+/// The placer keeps room for what is usually asked for.
 void Extender::learn(const Pod& pod) {
   const auto request = gpus_of(pod);
   if (!request || request->gpus == 0) return;
@@ -148,7 +245,7 @@ void Extender::move(PodEntry& entry, const std::string& node) {
 }
 
 void Extender::catch_up() {
-  if (ledger_.demands() > kMostDemands) begin_anew();
+  if (ledger_.demands() > most_kinds_) begin_anew();
   for (const std::string& name : std::exchange(dirty_, {})) {
     const auto at = nodes_.find(name);
     if (at == nodes_.end()) continue;
@@ -184,8 +281,10 @@ void Extender::count(NodeEntry& entry) {
       unnamed.push_back(pod);
     }
   }
-  for (const PodEntry* pod : unnamed) mark_named(facts, entry, *pod);
-  for (const PodEntry* pod : unnamed) mark_asked_for(facts, entry, pod->pod, parts);
+  UnnamedPods others(facts, entry.devices, parts);
+  for (const PodEntry* pod : unnamed) {
+    if (asks_for_gpus(pod->pod)) others.mark(pod->pod, pod->given);
+  }
   const NodeIndex index = ledger_.put(std::move(facts));
   for (const NodeEntry::Hold& hold : entry.holds) {
     ledger_.take(hold.demand, {index, hold.devices});
@@ -211,43 +310,6 @@ std::optional<Extender::NodeEntry::Hold> Extender::named(const NodeEntry& entry,
   return NodeEntry::Hold{ledger_.intern(demand), *devices};
 }
 
-/// Of what a pod says that it has, though it is not what it asks for, nobody is given anything.
-void Extender::mark_named(placement::Node& facts, const NodeEntry& entry, const PodEntry& pod) {
-  const auto chosen = read_chosen(pod.given);
-  if (!chosen || chosen->node != facts.name) return;
-  for (const Chosen& one : chosen->devices) {
-    const auto index = index_of(entry.devices, one);
-    if (index) facts.devices[static_cast<std::size_t>(*index)].usable = false;
-  }
-}
-
-/// Which of a resource it has only its kubelet knows: as many from the last one on are taken for
-/// its, of those that nobody has, and then of those of which somebody has a part.
-void Extender::mark_asked_for(placement::Node& facts,
-                              const NodeEntry& entry,
-                              const Pod& pod,
-                              const std::vector<std::int32_t>& parts) {
-  const auto mark = [&](std::string_view prefix, std::int64_t count, std::int32_t most) {
-    for (std::size_t i = facts.devices.size(); i-- > 0 && count > 0;) {
-      const bool is_one =
-          facts.devices[i].usable && parts[i] <= most && entry.devices[i].uuid.starts_with(prefix);
-      if (!is_one) continue;
-      facts.devices[i].usable = false;
-      --count;
-    }
-    return count;
-  };
-  bool has_resource = false;
-  for (const GpuResource& resource : kGpuResources) {
-    const std::int64_t asked = amount_of(pod.requests, resource.name) / 1000;
-    has_resource = has_resource || asked > 0;
-    (void)mark(std::string(resource.name) + "/", asked, 0);
-  }
-  const auto request = request_of(pod);
-  if (has_resource || !request) return;
-  (void)mark("", mark("", request->gpus, 0), Share::kWholeParts - 1);
-}
-
 Result<std::optional<Extender::Wanted>> Extender::wanted_by(const Pod& pod) {
   catch_up();
   gflow::Request request = GF_TRY(gpus_of(pod));
@@ -264,48 +326,43 @@ std::map<std::string, Extender::Refusal> Extender::refusals(const Pod& pod,
   refused_.erase(pod.uid);
   const auto wanted = wanted_by(pod);
   if (!wanted) {
-    for (const std::string& name : nodes) refusals[name] = {wanted.error().message, true};
+    const std::string why = cut_end(wanted.error().message, kMostShown);
+    for (const std::string& name : nodes) refusals[name] = {why};
     return refusals;
   }
   if (!*wanted) return refusals;
+  Refused refused{now, std::vector<bool>(static_cast<std::size_t>(ledger_.size()))};
   for (const std::string& name : nodes) {
     const auto index = ledger_.find(name);
     if (!index) {
-      refusals[name] = {"node(s) are not known to gflow-kube yet", false};
+      refusals[name] = {"node(s) are not known to gflow-kube yet", true};
+      refused.has_unknown = true;
       continue;
     }
     std::string why = lack(ledger_.shortfall((*wanted)->demand, *index), (*wanted)->request);
     if (why.empty()) continue;
-    refusals[name] = {std::move(why), !ledger_.could_fit((*wanted)->demand, *index)};
+    const bool could = ledger_.could_fit((*wanted)->demand, *index);
+    // It knows what others hold only of what they ask for as a resource.
+    refusals[name] = {std::move(why), could, could && counts_gpus(pod)};
+    refused.nodes[static_cast<std::size_t>(*index)] = true;
   }
-  const bool has_some = refusals.size() < nodes.size();
-  const auto is_final = [](const auto& one) { return one.second.is_final; };
-  if (!has_some && !std::ranges::all_of(refusals, is_final)) refused_[pod.uid] = now;
+  if (refusals.size() == nodes.size()) refused_[pod.uid] = std::move(refused);
   return refusals;
 }
 
 std::vector<Pod> Extender::overlooked(MonoTime now) {
   constexpr std::size_t kMost = 16;  // at once: they take the room
-  std::erase_if(refused_, [now](const auto& one) { return one.second + kOverlooked < now; });
+  std::erase_if(refused_, [now](const auto& one) { return one.second.when + kOverlooked < now; });
+  std::vector<Pod> found;
   if (refused_.empty()) {
     counted_.clear();
-    return {};
+    return found;
   }
   catch_up();
   const std::set<std::string> nodes = std::exchange(counted_, {});
-  std::vector<Pod> found;
-  for (const auto& [uid, when] : std::map(refused_)) {
-    const auto at = pods_.find(uid);
-    const auto wanted = at == pods_.end() ? std::nullopt : *wanted_by(at->second.pod);
-    if (!wanted) {
-      refused_.erase(uid);
-      continue;
-    }
-    const auto fits = [&](const std::string& name) {
-      const auto index = ledger_.find(name);
-      return index && ledger_.fits(wanted->demand, *index);
-    };
-    if (std::ranges::any_of(nodes, fits)) found.push_back(at->second.pod);
+  if (nodes.empty()) return found;
+  for (const auto& [uid, refused] : refused_) {
+    if (is_overlooked(uid, refused, nodes)) found.push_back(pods_.at(uid).pod);
   }
   std::ranges::sort(found, [](const Pod& a, const Pod& b) {
     return std::tie(b.priority, a.created, a.uid) < std::tie(a.priority, b.created, b.uid);
@@ -313,6 +370,26 @@ std::vector<Pod> Extender::overlooked(MonoTime now) {
   found.resize(std::min(found.size(), kMost));
   for (const Pod& pod : found) refused_.erase(pod.uid);
   return found;
+}
+
+/// Whether one of these nodes has room for it.
+bool Extender::is_overlooked(const std::string& uid,
+                             const Refused& refused,
+                             const std::set<std::string>& nodes) {
+  const auto at = pods_.find(uid);
+  if (at == pods_.end() || !at->second.node.empty()) return false;
+  const auto request = gpus_of(at->second.pod);
+  const auto demand =
+      request ? ledger_.find(placement::demand_of(*request)) : std::optional<DemandIndex>();
+  if (!demand) return false;
+  return std::ranges::any_of(nodes, [&](const std::string& name) {
+    const auto index = ledger_.find(name);
+    if (!index) return false;
+    const auto number = static_cast<std::size_t>(*index);
+    const bool was_asked =
+        number < refused.nodes.size() ? refused.nodes[number] : refused.has_unknown;
+    return was_asked && ledger_.fits(*demand, *index);
+  });
 }
 
 std::vector<int> Extender::scores(const Pod& pod, std::span<const std::string> nodes) {
@@ -338,18 +415,19 @@ std::vector<int> Extender::scores(const Pod& pod, std::span<const std::string> n
   return scores;
 }
 
-Result<Bind> Extender::give(const Pod& pod, const std::string& node) {
-  const std::optional<Wanted> wanted = GF_TRY(wanted_by(pod));
-  Bind bind{pod.uid, pod.name_space, pod.name, node, "", os::now().mono};
-  if (!pods_.contains(pod.uid)) put(pod);
-  PodEntry& entry = pods_.at(pod.uid);
+Result<Bind> Extender::reserve(const std::string& uid, const std::string& node, MonoTime now) {
+  const auto at = pods_.find(uid);
+  if (at == pods_.end()) return fail(Code::NotFound, "the pod is not known to gflow-kube yet");
+  PodEntry& entry = at->second;
+  const std::optional<Wanted> wanted = GF_TRY(wanted_by(entry.pod));
   if (!entry.node.empty()) {
     return fail(Code::WrongState,
                 fmt::format("{} is {} on {}",
-                            pod.full_name(),
+                            entry.pod.full_name(),
                             entry.is_under_way ? "about to be" : "already",
                             entry.node));
   }
+  Bind bind{uid, entry.pod.name_space, entry.pod.name, node, "", now};
   if (wanted) {
     const auto index = ledger_.find(node);
     if (!index) return fail(Code::NotFound, "the node " + node + " is not known to gflow-kube yet");
@@ -383,11 +461,6 @@ void Extender::not_bound(const std::string& uid) {
   const auto at = pods_.find(uid);
   if (at == pods_.end() || !std::exchange(at->second.is_under_way, false)) return;
   place(at->second, "", "");
-}
-
-const Pod* Extender::find(const std::string& uid) const {
-  const auto at = pods_.find(uid);
-  return at == pods_.end() ? nullptr : &at->second.pod;
 }
 
 }  // namespace gflow::kube

@@ -42,11 +42,6 @@ Result<Args> args_of(const std::string& asked) {
   return args;
 }
 
-/// A pod that no watch has told of yet is known from now on.
-void meet(Extender& extender, const Pod& pod) {
-  if (extender.find(pod.uid) == nullptr) extender.put(pod);
-}
-
 std::string written(const Json& document) {
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -55,7 +50,7 @@ std::string written(const Json& document) {
 
 Result<std::string> filter(Extender& extender, const std::string& asked, MonoTime now) {
   const Args args = GF_TRY(args_of(asked));
-  meet(extender, args.pod);
+  extender.meet(args.pod, now);
   const auto refusals = extender.refusals(args.pod, args.nodes, now);
   Json names = Json::array();
   Json items = Json::array();
@@ -65,9 +60,9 @@ Result<std::string> filter(Extender& extender, const std::string& asked, MonoTim
     if (args.items.is_array()) items.push_back(args.items[i]);
   }
   Json failed = Json::object();
-  Json never = Json::object();
+  Json never = Json::object();  // by evicting others there
   for (const auto& [node, refusal] : refusals) {
-    (refusal.is_final ? never : failed)[node] = refusal.why;
+    (refusal.may_evict ? failed : never)[node] = refusal.why;
   }
   Json result = {{"FailedNodes", std::move(failed)},
                  {"FailedAndUnresolvableNodes", std::move(never)},
@@ -82,7 +77,6 @@ Result<std::string> filter(Extender& extender, const std::string& asked, MonoTim
 
 Result<std::string> prioritize(Extender& extender, const std::string& asked) {
   const Args args = GF_TRY(args_of(asked));
-  meet(extender, args.pod);
   const std::vector<int> scores = extender.scores(args.pod, args.nodes);
   Json list = Json::array();
   for (std::size_t i = 0; i < args.nodes.size(); ++i) {
@@ -91,12 +85,12 @@ Result<std::string> prioritize(Extender& extender, const std::string& asked) {
   return written(list);
 }
 
-Result<BindWish> bind_wish_of(const std::string& asked) {
+Result<BindingArgs> binding_args_of(const std::string& asked) {
   const Json document = Json::parse(asked, nullptr, false);
-  BindWish wish{.uid = text(document, "PodUID"),
-                .name_space = text(document, "PodNamespace"),
-                .name = text(document, "PodName"),
-                .node = text(document, "Node")};
+  BindingArgs wish{.uid = text(document, "PodUID"),
+                   .name_space = text(document, "PodNamespace"),
+                   .name = text(document, "PodName"),
+                   .node = text(document, "Node")};
   if (wish.uid.empty() || wish.name_space.empty() || wish.name.empty() || wish.node.empty()) {
     return fail(Code::Usage,
                 "these are no ExtenderBindingArgs: PodName, PodNamespace, PodUID and Node are "

@@ -20,14 +20,14 @@ namespace gflow::kube {
 [[nodiscard]] Result<std::string> prioritize(Extender& extender, const std::string& asked);
 
 /// ExtenderBindingArgs.
-struct BindWish {
+struct BindingArgs {
   std::string uid;
   std::string name_space;
   std::string name;
   std::string node;
 };
 /// Errors: Usage for what is none.
-[[nodiscard]] Result<BindWish> bind_wish_of(const std::string& asked);
+[[nodiscard]] Result<BindingArgs> binding_args_of(const std::string& asked);
 
 /// An ExtenderBindingResult; "": it is bound.
 [[nodiscard]] std::string binding_result(const std::string& why_not);

@@ -11,14 +11,17 @@
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <list>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "kube/binding.h"
 #include "kube/credentials.h"
 #include "kube/extender.h"
 #include "kube/extender_answers.h"
+#include "kube/fields.h"
 #include "kube/follower.h"
 #include "kube/health.h"
 #include "kube/log.h"
@@ -40,10 +43,16 @@ using boost::system::error_code;
 /// When room came for a pod that had been refused.
 constexpr std::string_view kRoomSeenAnnotation = "gflow/room-seen";
 constexpr int kBinders = 16;
-constexpr auto kOneTry = 5s;
-constexpr auto kMostPause = 5s;  // between two tries of a binding
+constexpr auto kMostPause = 1s;  // between two tries of a binding
+/// A binding is sent no longer than that after kube-scheduler asked for it. One that cannot reach
+/// the API server gives up its lease after 10 s, another may have it after 15, and may give the
+/// devices to another pod.
+constexpr auto kSendFor = 5s;
 /// After which kube-scheduler is told that nobody knows yet. Its own patience is to be longer.
 constexpr auto kAnswerBy = 20s;
+constexpr auto kConfirmEach = 5s;
+/// Before it answers: what one that was killed had asked for just now has arrived by then.
+constexpr auto kSettle = 1s;
 constexpr RequestServer::Limits kMostAsked{
     .body = std::size_t{64} << 20, .bodies = std::size_t{256} << 20, .connections = 1024};
 
@@ -56,8 +65,16 @@ Page page_of(Result<std::string> document) {
 struct Binding {
   Bind bind;
   std::shared_ptr<RequestServer::Then> then;  ///< called once, by the loop's thread
-  MonoTime answer_by{};
+  MonoTime send_until{};
+  BindTries tries{};
   std::chrono::milliseconds pause{100};  ///< before the next try
+};
+
+/// Where kube-scheduler connects.
+struct Door {
+  explicit Door(asio::io_context& io) : acceptor(io), pause(io) {}
+  tcp::acceptor acceptor;
+  asio::steady_timer pause;
 };
 
 class ExtenderService {
@@ -68,13 +85,14 @@ class ExtenderService {
         log_(log),
         credentials_(access_),
         signals_(io_, SIGTERM, SIGINT),
-        pause_(io_),
+        confirms_(io_),
+        settles_(io_),
         server_(io_, kMostAsked, [this](const Asked& asked, RequestServer::Then then) {
           answer(asked, std::move(then));
         }) {}
 
   Result<void> run() {
-    health_.not_ready("it waits for the first lists of nodes and pods");
+    tell_health();
     for (const ListenAddress& address : options_.listen) GF_CHECK(listen(address));
     workers_ = std::make_unique<Workers>(access_, credentials_, kBinders);
     follow(
@@ -82,6 +100,9 @@ class ExtenderService {
     follow("/api/v1/pods", std::string(kNotEnded), pod_of, [this](const std::string& uid) {
       extender_.pod_gone(uid);
     });
+    settles_.expires_after(kSettle);
+    settles_.async_wait([this](const error_code& /*never*/) { come(); });
+    confirm();
     signals_.async_wait([this](const error_code&, int) { io_.stop(); });
     io_.run();
     followers_.clear();
@@ -93,13 +114,13 @@ class ExtenderService {
  private:
   Result<void> listen(ListenAddress address) {
     os::Fd socket = GF_TRY(os::listen_tcp(address));
-    tcp::acceptor& acceptor = acceptors_.emplace_back(io_);
+    Door& door = doors_.emplace_back(io_);
     error_code error;
     const tcp family = address.host.contains(':') ? tcp::v6() : tcp::v4();
-    acceptor.assign(family, socket.get(), error);
+    door.acceptor.assign(family, socket.get(), error);
     if (error) return fail(Code::Failure, "listen at " + to_text(address) + ": " + error.message());
     (void)socket.release();  // the acceptor's now
-    accept(acceptor);
+    accept(door);
     log_.info(fmt::format("answers a kube-scheduler at http://{} about {} ({})",
                           to_text(address),
                           access_.url(),
@@ -107,20 +128,20 @@ class ExtenderService {
     return {};
   }
 
-  void accept(tcp::acceptor& acceptor) {
-    acceptor.async_accept([this, &acceptor](const error_code& error, tcp::socket socket) {
-      if (error) return accept_later(acceptor);
+  void accept(Door& door) {
+    door.acceptor.async_accept([this, &door](const error_code& error, tcp::socket socket) {
+      if (error) return accept_later(door);
       error_code ignored;
       os::Fd connection(socket.release(ignored));
       welcome(std::move(connection));
-      accept(acceptor);
+      accept(door);
     });
   }
 
   /// Most likely it is out of descriptors: asking again at once would spin.
-  void accept_later(tcp::acceptor& acceptor) {
-    pause_.expires_after(100ms);
-    pause_.async_wait([this, &acceptor](const error_code& /*never*/) { accept(acceptor); });
+  void accept_later(Door& door) {
+    door.pause.expires_after(100ms);
+    door.pause.async_wait([this, &door](const error_code& /*never*/) { accept(door); });
   }
 
   void welcome(os::Fd connection) {
@@ -150,23 +171,40 @@ class ExtenderService {
         wake_overlooked();
       });
     };
-    listener.synced = [this] {
-      on_loop([this] {
-        if (--to_come_ > 0) return;
-        log_.info("knows all nodes and pods");
-        health_.ready();
-      });
-    };
-    listener.trouble = [this](const std::string& what) {
+    listener.synced = [this] { on_loop([this] { come(); }); };
+    listener.trouble = [this, path](const std::string& what) {
       log_.warn_again(what);
-      on_loop([this, what] {
-        if (to_come_ > 0) health_.not_ready("it waits for nodes and pods: " + what);
+      on_loop([this, path, what] {
+        troubles_[path] = what;
+        tell_health();
       });
     };
-    listener.works = [] {};
+    listener.works = [this, path] {
+      on_loop([this, path] {
+        troubles_.erase(path);
+        tell_health();
+      });
+    };
     listener.restarts = [](WatchEnd) {};
     followers_.push_back(std::make_unique<Follower>(
         access_, credentials_, Followed{path, std::move(selector), 500}, std::move(listener)));
+  }
+
+  void come() {
+    if (--to_come_ == 0) log_.info("knows all nodes and pods");
+    tell_health();
+  }
+
+  void tell_health() {
+    const std::string why = troubles_.empty() ? "" : troubles_.begin()->second;
+    if (to_come_ > 0) {
+      health_.not_ready("it waits for the first lists of nodes and pods" +
+                        (why.empty() ? "" : ": " + why));
+    } else if (!why.empty()) {
+      health_.not_ready("what it knows may be old: " + why);
+    } else {
+      health_.ready();
+    }
   }
 
   template <typename Work>
@@ -192,19 +230,20 @@ class ExtenderService {
   }
 
   void bind(const std::string& asked, RequestServer::Then then) {
-    const auto wish = bind_wish_of(asked);
-    if (!wish) return then({400, wish.error().message + "\n"});
-    const Pod* pod = extender_.find(wish->uid);
-    if (pod == nullptr) {
-      return then(page_of(binding_result(fmt::format(
-          "the pod {}/{} is not known to gflow-kube yet", wish->name_space, wish->name))));
+    const auto args = binding_args_of(asked);
+    if (!args) return then({400, args.error().message + "\n"});
+    const MonoTime now = os::now().mono;
+    auto bind = extender_.reserve(args->uid, args->node, now);
+    if (!bind) {
+      const std::string pod = args->name_space + "/" + args->name;
+      return then(page_of(binding_result(fmt::format("bind {}: {}", pod, bind.error().message))));
     }
-    auto bind = extender_.give(Pod(*pod), wish->node);
-    if (!bind) return then(page_of(binding_result(bind.error().message)));
-    try_later(0ms,
-              {.bind = *std::move(bind),
-               .then = std::make_shared<RequestServer::Then>(std::move(then)),
-               .answer_by = os::now().mono + kAnswerBy});
+    const auto told = std::make_shared<RequestServer::Then>(std::move(then));
+    const auto patience = std::make_shared<asio::steady_timer>(io_, kAnswerBy);
+    patience->async_wait([told, patience](const error_code& /*never*/) {
+      answer_once(told, "nobody knows yet what became of its binding");
+    });
+    try_later(0ms, {.bind = *std::move(bind), .then = told, .send_until = now + kSendFor});
   }
 
   void try_later(std::chrono::milliseconds pause, Binding binding) {
@@ -213,37 +252,73 @@ class ExtenderService {
     workers_->urgent_after(pause, task);
   }
 
-  /// By a worker. Asked for again until somebody knows where the pod is: its devices are nobody
-  /// else's until then.
+  /// By a worker. Its devices are nobody else's until somebody knows where the pod is, and that it
+  /// does not come there any more.
   void try_now(Api& api, Binding binding) {
     const Bind& bind = binding.bind;
-    const auto answer = ask_to_bind(api, bind, kOneTry);
-    const Standing standing = standing_after(api, bind, answer);
-    if (standing == Standing::There) {
-      log_.info(fmt::format("bound {}/{} to {}{}{}",
-                            bind.name_space,
-                            bind.name,
-                            bind.node,
-                            bind.allocation.empty() ? "" : " ",
-                            bind.allocation));
-      return tell(binding, "");
-    }
     const std::string doing = fmt::format("bind {}/{}", bind.name_space, bind.name);
-    const std::string why =
-        answer ? error_of(*answer, doing, "").message : doing + ": " + answer.error().message;
+    std::string why = doing + ": nobody answered in time";
+    Standing standing = Standing::Waits;
+    if (const MonoTime now = os::now().mono; now < binding.send_until) {
+      const auto answer = ask_to_bind(api, bind, binding.send_until - now);
+      standing = standing_after(api, bind, answer, binding.tries);
+      why = answer ? error_of(*answer, doing, "").message : doing + ": " + answer.error().message;
+    } else if (binding.tries.may_come) {
+      standing = standing_of(api, bind);
+    }
+    if (standing == Standing::There) return tell_bound(binding);
     log_.warn_again(why);
-    if (standing == Standing::Elsewhere) {
-      on_loop([this, uid = bind.uid] { extender_.not_bound(uid); });
-      return tell(binding, why);
-    }
-    if (os::now().mono >= binding.answer_by) tell(binding, why + "; it is asked for again");
-    std::chrono::milliseconds pause = binding.pause;
-    if (answer && answer->retry_after) {
-      pause = std::max<std::chrono::milliseconds>(pause, *answer->retry_after);
-    }
-    pause = std::min<std::chrono::milliseconds>(pause, kMostPause);
+    const MonoTime now = os::now().mono;
+    const bool may_be_sent = now < binding.send_until;
+    const auto& until = binding.tries.may_come;
+    const bool may_come = until && (now < *until || standing == Standing::Unknown);
+    if (standing == Standing::Elsewhere || (!may_be_sent && !may_come)) return refuse(binding, why);
+    const auto pause = std::min<std::chrono::milliseconds>(binding.pause, kMostPause);
     binding.pause = pause * 2;
     try_later(pause, std::move(binding));
+  }
+
+  void tell_bound(const Binding& binding) {
+    const Bind& bind = binding.bind;
+    log_.info(fmt::format("bound {}/{} to {}{}{}",
+                          bind.name_space,
+                          bind.name,
+                          bind.node,
+                          bind.allocation.empty() ? "" : " ",
+                          bind.allocation));
+    on_loop([then = binding.then] { answer_once(then, ""); });
+  }
+
+  void refuse(const Binding& binding, const std::string& why) {
+    on_loop([this, uid = binding.bind.uid, then = binding.then, why] {
+      extender_.not_bound(uid);
+      answer_once(then, why);
+      wake_overlooked();
+    });
+  }
+
+  static void answer_once(const std::shared_ptr<RequestServer::Then>& then,
+                          const std::string& why_not) {
+    if (auto told = std::exchange(*then, nullptr)) told(page_of(binding_result(why_not)));
+  }
+
+  /// A pod that kube-scheduler sent, and that was gone before a watch could tell of it, is told of
+  /// by nobody.
+  void confirm() {
+    for (const Pod& pod : extender_.unconfirmed(os::now().mono)) {
+      workers_->later([this, pod](Api& api) {
+        const auto answer = api.ask({.path = pod_path(pod.name_space, pod.name)});
+        if (!answer || (!answer->is_ok() && answer->status != 404)) return;
+        const auto there = nlohmann::json::parse(answer->body, nullptr, false);
+        if (answer->is_ok() && text(part(there, "metadata"), "uid") == pod.uid) return;
+        on_loop([this, uid = pod.uid] {
+          extender_.pod_gone(uid);
+          wake_overlooked();
+        });
+      });
+    }
+    confirms_.expires_after(kConfirmEach);
+    confirms_.async_wait([this](const error_code& /*never*/) { confirm(); });
   }
 
   /// kube-scheduler asks again about pods that change.
@@ -269,12 +344,6 @@ class ExtenderService {
     if (!answer->is_ok() && !is_gone) log_.warn_again(error_of(*answer, doing, "").message);
   }
 
-  void tell(const Binding& binding, const std::string& why_not) {
-    on_loop([then = binding.then, why_not] {
-      if (auto told = std::exchange(*then, nullptr)) told(page_of(binding_result(why_not)));
-    });
-  }
-
   const ExtenderOptions& options_;
   const Access& access_;
   Log log_;
@@ -282,13 +351,15 @@ class ExtenderService {
   Credentials credentials_;
   asio::io_context io_{1};
   asio::signal_set signals_;
-  asio::steady_timer pause_;
-  std::list<tcp::acceptor> acceptors_;
+  asio::steady_timer confirms_;
+  asio::steady_timer settles_;
+  std::list<Door> doors_;
   Extender extender_;
   RequestServer server_;
   std::unique_ptr<Workers> workers_;
   std::vector<std::unique_ptr<Follower>> followers_;
-  int to_come_ = 2;  ///< first lists
+  int to_come_ = 3;                              ///< first lists of nodes and pods, and kSettle
+  std::map<std::string, std::string> troubles_;  ///< what does not work now, by path
 };
 
 }  // namespace

@@ -45,6 +45,9 @@ std::size_t least_of_parts(const Json& spec) {
   return std::max<std::size_t>(least, 1);
 }
 
+/// Columns of what somebody wrote that are told.
+constexpr std::size_t kMostShown = 64;
+
 }  // namespace
 
 std::optional<GangWish> gang_of(const Json& pod, std::string& mistake) {
@@ -70,7 +73,7 @@ std::optional<GangWish> gang_of(const Json& pod, std::string& mistake) {
                                  kGangSizeAnnotation)
                            : fmt::format("{} is '{}', and no number from 1 to {}",
                                          kGangSizeAnnotation,
-                                         printable(size),
+                                         cut_end(printable(size), kMostShown),
                                          kMaxSize);
     return std::nullopt;
   }

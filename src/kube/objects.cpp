@@ -232,7 +232,7 @@ Pod pod_of(const Json& object) {
   pod.rules = neighbour_rules_of(spec, pod.name_space, pod.labels);
   pod.ports = ports_of(spec);
   pod.claims = claims_of(spec, pod.name);
-  pod.gang = gang_of(object, pod.mistake);
+  pod.gang = gang_of(object, pod.gang_mistake);
   pod.unjudged = unjudged_of(spec);
   const Json& status = part(object, "status");
   pod.told = told_in(status);

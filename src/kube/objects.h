@@ -106,7 +106,8 @@ struct Pod {
   std::vector<PodClaim> claims;       ///< in order, each once
   std::optional<GangWish> gang;       ///< with whom it starts
   std::vector<std::string> unjudged;  ///< what it asks for that is not judged here
-  std::string mistake;                ///< what of it cannot be read; "" if all can
+  std::string mistake;                ///< what of its requests cannot be read; "" if all can
+  std::string gang_mistake;           ///< the same of with whom it starts
   std::string told;  ///< message of PodScheduled=False; "" if that is not its condition
 
   [[nodiscard]] std::string full_name() const { return name_space + "/" + name; }

@@ -7,6 +7,7 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/error.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
@@ -64,6 +65,9 @@ class RequestServer::Session : public std::enable_shared_from_this<Session> {
         buffer_,
         *parser_,
         [self = shared_from_this()](const error_code& error, std::size_t /*bytes*/) {
+          if (error == http::error::body_limit) {
+            return self->say({413, "that is more than is read at once\n"}, false);
+          }
           if (error) return;  // it is done, or what it says is no request
           self->hold(self->parser_->get().body().size());
           if (self->common_->held > self->common_->limits.bodies) return;

@@ -29,7 +29,8 @@ engine::Policy for_cluster(engine::Policy policy) {
 bool wants_else(const Pod& a, const Pod& b) {
   return a.gpu != b.gpu || a.is_sparing != b.is_sparing || a.requests != b.requests ||
          a.wishes != b.wishes || a.ports != b.ports || a.priority != b.priority ||
-         a.gang != b.gang || a.unjudged != b.unjudged || a.mistake != b.mistake;
+         a.gang != b.gang || a.unjudged != b.unjudged || a.mistake != b.mistake ||
+         a.gang_mistake != b.gang_mistake;
 }
 
 std::string unjudged_text(const std::vector<std::string>& unjudged) {

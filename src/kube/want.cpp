@@ -127,7 +127,9 @@ int steps(std::uint32_t priority) {
 }  // namespace
 
 Result<gflow::Request> request_of(const Pod& pod) {
-  if (!pod.mistake.empty()) return fail(Code::Usage, pod.mistake);
+  for (const std::string& mistake : {pod.mistake, pod.gang_mistake}) {
+    if (!mistake.empty()) return fail(Code::Usage, mistake);
+  }
   const Count count = GF_TRY(count_of(pod));
   gflow::Request request;
   request.gpus = count.gpus;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "kube/binding.h"
 #include "kube/claims.h"
 #include "kube/fields.h"
 #include "os/clock.h"
@@ -87,7 +86,7 @@ void Writer::try_binding(Api& api, Binding binding) {
   const auto answer =
       ask_to_bind(api, bind, std::min<std::chrono::milliseconds>(election_.write_limit(), 5s));
   if (!answer || !answer->is_ok()) metrics_.bind_failed(failure_of(answer));
-  const Standing standing = standing_after(api, bind, answer);
+  const Standing standing = standing_after(api, bind, answer, binding.tries);
   if (standing == Standing::There) {
     metrics_.bound(os::now().mono - bind.seen);
     tell_bound(bind);

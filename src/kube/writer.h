@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kube/api.h"
+#include "kube/binding.h"
 #include "kube/election.h"
 #include "kube/log.h"
 #include "kube/metrics.h"
@@ -57,6 +58,7 @@ class Writer {
   struct Binding {
     Bind bind;
     std::function<void(Bound)> done;
+    BindTries tries{};
     std::chrono::milliseconds pause{100};  ///< before the next try
   };
   struct Eviction {

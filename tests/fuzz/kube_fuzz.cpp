@@ -5,13 +5,33 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "kube/extender.h"
+#include "kube/extender_answers.h"
 #include "kube/objects.h"
 #include "kube/predicates.h"
 #include "kube/quantity.h"
 #include "kube/want.h"
 
+namespace {
+
+/// What kube-scheduler sends, and a pod and a node of which others are asked about.
+void ask_extender(const std::string& text,
+                  const gflow::kube::Pod& pod,
+                  const gflow::kube::Node& node) {
+  gflow::kube::Extender extender;
+  extender.put(node);
+  extender.put(pod);
+  (void)gflow::kube::prioritize(extender, text);
+  const auto args = gflow::kube::binding_args_of(text);
+  if (args) (void)extender.reserve(args->uid, args->node, {});
+  const auto told = gflow::kube::filter(extender, text, {});
+  if (told && nlohmann::json::parse(*told, nullptr, false).is_discarded()) std::abort();
+}
+
+}  // namespace
+
 /// What a cluster may hold: an annotation, a quantity, a document that is taken for a pod and for a
-/// node.
+/// node, and for a question of kube-scheduler.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto milli = gflow::kube::read_milli(text);
@@ -33,5 +53,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)gflow::kube::extras_of(pod);
   (void)gflow::kube::devices_of(node);
   (void)gflow::kube::refusal_of(node, pod.wishes);
+  ask_extender(text, pod, node);
   return 0;
 }

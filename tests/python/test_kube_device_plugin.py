@@ -150,7 +150,7 @@ def test_one_that_gflow_kube_did_not_place_is_not_started_and_says_so(node, kube
     plugin("sim:2xH100", 2)
     node.pod("stranger", "true", {"nvidia.com/gpu": 1})
     pod = until(kube, lambda pods: "gflow" in state_of(pods["stranger"])[1].get("message", ""))["stranger"]
-    assert ("no GPU was chosen for it: pods that use GPUs of this node need gflow-kube as their scheduler or as its extender, and this one has 'none'"
+    assert ("no GPU was chosen for it: pods that use GPUs of this node need gflow-kube as their scheduler, or as an extender of it, and this one has 'none'"
             in state_of(pod)[1]["message"])
     delete(kube, "stranger")
 

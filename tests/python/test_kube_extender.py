@@ -17,9 +17,10 @@ import urllib.request
 
 import pytest
 import yaml
+from between import LOST, is_binding
 from cluster import ADMIN, programs
 from kube_person import Person
-from kube_scheduler import Scheduler, chosen, contradictions, make_pod, node_of, until, until_bound, until_told
+from kube_scheduler import Scheduler, chosen, contradictions, make_pod, node_of, pods_of, until, until_bound, until_told
 from machine import PATIENCE
 from package import ROOT
 from pypi import needed
@@ -213,6 +214,39 @@ def test_room_that_it_hears_of_late(kube, user, between):
         between.watches_flow.set()
         pods = until_bound(kube, "second")
         assert "gflow/room-seen" in pods["second"]["metadata"]["annotations"]
+
+
+def test_a_binding_is_sent_no_longer_than_kube_scheduler_surely_leads(kube, between):
+    """Nobody knows whether it arrived, so its GPU stays its own; and it does not arrive later, when another may have been given that."""
+    kube.node("v", 1)
+    extender = Extender(kube, {"token": ADMIN}, between.url)
+    try:
+        for name in ("first", "second"):
+            ask(kube, name, "1")
+        pods = pods_of(kube)
+
+        def asks(what, name):
+            metadata = pods[name]["metadata"]
+            args = {"Pod": pods[name], "NodeNames": ["v"]} if what == "/filter" else {
+                "PodName": name, "PodNamespace": "default", "PodUID": metadata["uid"], "Node": "v"}
+            return json.loads(extender.answers(what, json.dumps(args).encode())[1])
+
+        assert asks("/filter", "first")["NodeNames"] == ["v"] == asks("/filter", "second")["NodeNames"]
+        between.hook = lambda method, path, forward: LOST if is_binding(method, path) else forward()
+        assert "nobody knows yet" in asks("/bind", "first")["Error"]
+        between.hook = lambda method, path, forward: forward()
+        since, looks = len(between.seen), 0
+        end = time.monotonic() + PATIENCE
+        while looks < 3:
+            assert time.monotonic() < end, between.seen[since:]
+            time.sleep(0.05)  # it is seen by what passes
+            looks = sum(path.endswith("/pods/first") for _, path, _ in between.seen[since:])
+        assert not [path for method, path, _ in between.seen[since:] if is_binding(method, path)]
+        assert asks("/filter", "second")["NodeNames"] == [] and "Insufficient" in asks("/bind", "second")["Error"]
+        assert "is about to be on v" in asks("/bind", "first")["Error"]
+        assert not any(node_of(pod) for pod in pods_of(kube).values())
+    finally:
+        extender.end()
 
 
 def test_it_answers_nothing_it_does_not_understand(extender):
