@@ -24,7 +24,7 @@ using placement::NodeIndex;
 constexpr DemandIndex kManyKinds = 1024;
 constexpr int kBestScore = 10;  // as kube-scheduler has it
 /// Columns of a mistake: each node's refusal has it.
-constexpr std::size_t kMostShown = 256;
+constexpr std::size_t kMostOfMistake = 256;
 
 placement::Node facts_of(const Node& node, const std::vector<Device>& devices) {
   placement::Node facts;
@@ -326,7 +326,7 @@ std::map<std::string, Extender::Refusal> Extender::refusals(const Pod& pod,
   refused_.erase(pod.uid);
   const auto wanted = wanted_by(pod);
   if (!wanted) {
-    const std::string why = cut_end(wanted.error().message, kMostShown);
+    const std::string why = cut_end(wanted.error().message, kMostOfMistake);
     for (const std::string& name : nodes) refusals[name] = {why};
     return refusals;
   }

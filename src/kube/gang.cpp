@@ -46,7 +46,7 @@ std::size_t least_of_parts(const Json& spec) {
 }
 
 /// Columns of what somebody wrote that are told.
-constexpr std::size_t kMostShown = 64;
+constexpr std::size_t kMostOfSize = 64;
 
 }  // namespace
 
@@ -73,7 +73,7 @@ std::optional<GangWish> gang_of(const Json& pod, std::string& mistake) {
                                  kGangSizeAnnotation)
                            : fmt::format("{} is '{}', and no number from 1 to {}",
                                          kGangSizeAnnotation,
-                                         cut_end(printable(size), kMostShown),
+                                         cut_end(printable(size), kMostOfSize),
                                          kMaxSize);
     return std::nullopt;
   }
