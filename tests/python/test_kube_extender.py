@@ -163,6 +163,19 @@ def test_it_is_killed_while_pods_come(extended, extender):
         extender.start()
 
 
+def test_kube_scheduler_makes_room_for_what_it_counts(extended, classes):
+    """And for nothing else: it would evict for nothing."""
+    extended.node("v", 1)
+    ask(extended, "low", None, 1, priorityClassName="low")
+    until_bound(extended, "low")
+    ask(extended, "part", "0.5", priorityClassName="high")
+    assert "Preemption is not helpful" in until_told(extended, "part", "Insufficient")
+    extended.delete_pod("part")  # the room would not be kept from it
+    ask(extended, "high", None, 1, priorityClassName="high")
+    pods = until(extended, lambda pods: "low" not in pods and "high" in pods and node_of(pods["high"]))
+    assert len(chosen(pods["high"])) == 1
+
+
 class Told(http.server.ThreadingHTTPServer):
     """Between kube-scheduler and its extender: which pod was refused all nodes."""
 
