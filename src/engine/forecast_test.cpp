@@ -254,7 +254,7 @@ TEST_F(ForecastTest, KnowsTheEndOfOneThatWasToldToStop) {
   (void)submit({.gpus = 4});
   ASSERT_EQ(forecast(), "2");
   (void)step(state, event::Cancel{{first}, system_principal()}, now);
-  ASSERT_EQ(status_of(*state.find(first)), Status::Running);
+  ASSERT_TRUE(is_active(*state.find(first)));
   EXPECT_EQ(forecast(), "2 in 0") << "it has no grace";
 }
 
