@@ -35,7 +35,7 @@ struct Holder {
   JobId job;
   std::string user;
   std::vector<int> gpus;
-  std::optional<WallTime> ends;  ///< at its time limit; empty if it has none
+  std::optional<WallTime> ends;  ///< at the latest: by its time limit or a stop; empty: neither
   friend bool operator==(const Holder&, const Holder&) = default;
 };
 struct Dependency {

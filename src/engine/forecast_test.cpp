@@ -256,6 +256,9 @@ TEST_F(ForecastTest, KnowsTheEndOfOneThatWasToldToStop) {
   (void)step(state, event::Cancel{{first}, system_principal()}, now);
   ASSERT_TRUE(is_active(*state.find(first)));
   EXPECT_EQ(forecast(), "2 in 0") << "it has no grace";
+  const auto why = state.blockers(JobId(2), now);
+  ASSERT_FALSE(why.empty());
+  EXPECT_EQ(std::get<blocker::Gpus>(why.front()).holders.front().ends, now.wall);
 }
 
 /// A job that waits for a time or for another has its turn from then on, as if it came then.

@@ -4,7 +4,7 @@
 namespace gflow::engine {
 
 std::optional<WallTime> end_on_calendar(const Index& index, const Job& job, Now now) {
-  const auto end = index.latest_end(job);
+  const auto end = index.promised_end(job);
   if (!end) return std::nullopt;
   return now.wall + (*end - now.mono);
 }

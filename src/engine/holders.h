@@ -15,7 +15,7 @@ namespace gflow::engine {
 
 constexpr std::size_t kMaxHolders = 64;  ///< told of one reason
 
-/// When it has to be gone by its time limit; empty: it has none.
+/// When it has to be gone, as Index::promised_end() has it.
 [[nodiscard]] std::optional<WallTime> end_on_calendar(const Index& index, const Job& job, Now now);
 
 [[nodiscard]] blocker::Holder holder_of(const Index& index,
