@@ -6,7 +6,7 @@ namespace gflow::engine {
 std::optional<WallTime> end_on_calendar(const Index& index, const Job& job, Now now) {
   const auto end = index.promised_end(job);
   if (!end) return std::nullopt;
-  return now.wall + (*end - now.mono);
+  return now.wall + (std::max(*end, now.mono) - now.mono);
 }
 
 blocker::Holder holder_of(const Index& index, const Job& job, std::vector<int> gpus, Now now) {

@@ -124,6 +124,7 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   suspended.erase({job.submitted, job.id});
   preemptible.erase(job.id);
   incumbents.erase(job.id);
+  stopping.erase(job.id);
   fair.hold(job.spec.user.uid, -gpu_parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.erase({*end, job.id});
   if (Gang* gang = gangs.find(job.id)) {

@@ -140,6 +140,7 @@ struct Index {
     std::uint64_t knowledge = 0;
   };
   mutable std::map<JobId, Incumbent> incumbents;
+  mutable std::map<JobId, MonoTime> stopping;  ///< since when that is known of them
   int gpu_scale = OrderRules::kReferenceGpus;  ///< of all nodes, rounded down to a power of 2
   std::map<GroupKey, Group> groups;
   Gangs gangs;
@@ -256,7 +257,7 @@ struct Index {
   /// How long a job runs: by what is known of its like, and at most by its limit.
   [[nodiscard]] std::chrono::seconds expected_run(const Contender& contender) const;
   /// When an active job is gone at the latest, if that is sure: by its limit, and where it was told
-  /// to stop, by its grace from now on.
+  /// to stop, by its grace.
   [[nodiscard]] std::optional<MonoTime> promised_end(const Job& job) const;
   /// That, else by what is known of its like.
   [[nodiscard]] MonoTime expected_end(const Job& job) const;

@@ -143,11 +143,16 @@ const Index::Incumbent& Index::incumbent(const Job& job) const {
   return known;
 }
 
-/// Since when it is being stopped is not kept: its grace from now on is no less than is left of it.
+/// Since when it is being stopped no job says: since this was asked first. One that is there long
+/// after its grace (in a call of the kernel that does not return, by a finalizer of its pod) has no
+/// end that is known.
 std::optional<MonoTime> Index::promised_end(const Job& job) const {
+  constexpr seconds kLate{30};
   const std::optional<MonoTime> latest = latest_end(job);
   if (stop_of(job) == nullptr) return latest;
-  const MonoTime stopped = now.mono + job.spec.grace;
+  const MonoTime told = stopping.try_emplace(job.id, now.mono).first->second;
+  const MonoTime stopped = told + job.spec.grace;
+  if (now.mono > stopped + std::max(kLate, job.spec.grace)) return latest;
   return std::min(stopped, latest.value_or(stopped));
 }
 

@@ -124,6 +124,16 @@ void Api::hang_up() {
   connection_.reset();
 }
 
+/// What was sent and not answered is not to arrive any more: else the kernel sends it for a minute
+/// after the end of a connection, again and again.
+void Api::abandon() {
+  constexpr linger kAtOnce{1, 0};
+  if (const int socket = socket_; socket >= 0) {
+    (void)::setsockopt(socket, SOL_SOCKET, SO_LINGER, &kAtOnce, sizeof(kAtOnce));
+  }
+  hang_up();
+}
+
 void Api::cancel() {
   is_cancelled_ = true;
   if (const int socket = socket_; socket >= 0) (void)::shutdown(socket, SHUT_RDWR);
@@ -196,7 +206,7 @@ Result<Answer> Api::ask(const Request& request) {
   const Deadline deadline = steady_clock::now() + request.limit;
   bool reached = false;
   auto answer = exchange(request, deadline, reached);
-  if (!answer) hang_up();
+  if (!answer) abandon();
   // A connection that was kept may have been closed just when it was used again.
   const bool again = !answer && answer.error().code == Code::Unreachable && was_kept && !reached;
   if (answer && answer->status == 401) {
@@ -205,7 +215,8 @@ Result<Answer> Api::ask(const Request& request) {
     return answer;
   }
   answer = exchange(request, deadline, reached);
-  if (!answer) hang_up();
+  if (!answer) abandon();
+  if (answer) answer->is_repeated = again;
   return answer;
 }
 

@@ -28,6 +28,7 @@ struct Answer {
   int status = 0;
   std::string body;
   std::optional<std::chrono::seconds> retry_after;
+  bool is_repeated = false;  ///< it was asked for twice, and nobody answered the first
 
   [[nodiscard]] bool is_ok() const { return status >= 200 && status < 300; }
   /// Whether another try may go otherwise: the server is busy, or has a bad time.
@@ -77,6 +78,7 @@ class Api {
   [[nodiscard]] Result<Answer> exchange(const Request& request, Deadline deadline, bool& reached);
   [[nodiscard]] Result<void> send(const Request& request, Deadline deadline);
   void hang_up();
+  void abandon();
 
   const Access& access_;
   Credentials& credentials_;

@@ -63,12 +63,13 @@ Standing standing_after(Api& api,
                         const Result<Answer>& answer,
                         BindTries& tries) {
   const MonoTime now = os::now().mono;
-  const bool may_come = tries.may_come && now < *tries.may_come;
-  if (!answer || answer->status >= 500) tries.may_come = now + kMayCome;
+  const bool is_answered = answer && answer->status < 500 && !answer->is_repeated;
+  if (!is_answered) tries.may_come = now + kMayCome;
   if (answer && answer->is_ok()) return Standing::There;
   const bool is_refused = answer && !answer->is_passing();
   const bool is_conflict = answer && answer->status == 409;
-  if (is_refused && !is_conflict && !may_come) return Standing::Elsewhere;
+  if (is_refused && !is_conflict && !tries.may_come) return Standing::Elsewhere;
+  const bool may_come = tries.may_come && now < *tries.may_come;
   const Standing standing = standing_of(api, bind);
   return is_refused && !may_come && standing == Standing::Waits ? Standing::Elsewhere : standing;
 }

@@ -134,6 +134,7 @@ void Extender::begin_anew() {
     dirty_.insert(name);
   }
   for (const auto& [uid, entry] : pods_) learn(entry.pod);
+  for (auto& [uid, refused] : refused_) refused.has_unknown = true;  // nodes have other numbers
   // As many kinds as are in use are no reason to begin anew again.
   most_kinds_ = std::max(kManyKinds, 2 * ledger_.demands());
 }
@@ -235,13 +236,15 @@ void Extender::move(PodEntry& entry, const std::string& node) {
     const auto at = on_node_.find(entry.node);
     at->second.erase(entry.pod.uid);
     if (at->second.empty()) on_node_.erase(at);
-    dirty_.insert(entry.node);
-    placer_->departed(ledger_);
+    if (asks_for_gpus(entry.pod)) {
+      dirty_.insert(entry.node);
+      placer_->departed(ledger_);
+    }
   }
   entry.node = node;
   if (node.empty()) return;
   on_node_[node].insert(entry.pod.uid);
-  dirty_.insert(node);
+  if (asks_for_gpus(entry.pod)) dirty_.insert(node);
 }
 
 void Extender::catch_up() {
@@ -331,7 +334,9 @@ std::map<std::string, Extender::Refusal> Extender::refusals(const Pod& pod,
     return refusals;
   }
   if (!*wanted) return refusals;
-  Refused refused{now, std::vector<bool>(static_cast<std::size_t>(ledger_.size()))};
+  Refused refused{.when = now,
+                  .demand = ledger_.demand((*wanted)->demand),
+                  .nodes = std::vector<bool>(static_cast<std::size_t>(ledger_.size()))};
   for (const std::string& name : nodes) {
     const auto index = ledger_.find(name);
     if (!index) {
@@ -367,6 +372,7 @@ std::vector<Pod> Extender::overlooked(MonoTime now) {
   std::ranges::sort(found, [](const Pod& a, const Pod& b) {
     return std::tie(b.priority, a.created, a.uid) < std::tie(a.priority, b.created, b.uid);
   });
+  if (found.size() > kMost) counted_ = nodes;  // those left out are looked at the next time
   found.resize(std::min(found.size(), kMost));
   for (const Pod& pod : found) refused_.erase(pod.uid);
   return found;
@@ -378,16 +384,14 @@ bool Extender::is_overlooked(const std::string& uid,
                              const std::set<std::string>& nodes) {
   const auto at = pods_.find(uid);
   if (at == pods_.end() || !at->second.node.empty()) return false;
-  const auto request = gpus_of(at->second.pod);
-  const auto demand =
-      request ? ledger_.find(placement::demand_of(*request)) : std::optional<DemandIndex>();
+  const auto demand = ledger_.find(refused.demand);
   if (!demand) return false;
   return std::ranges::any_of(nodes, [&](const std::string& name) {
     const auto index = ledger_.find(name);
     if (!index) return false;
     const auto number = static_cast<std::size_t>(*index);
-    const bool was_asked =
-        number < refused.nodes.size() ? refused.nodes[number] : refused.has_unknown;
+    const bool was_known = number < refused.nodes.size() && refused.nodes[number];
+    const bool was_asked = was_known || refused.has_unknown;
     return was_asked && ledger_.fits(*demand, *index);
   });
 }

@@ -96,6 +96,7 @@ class Extender {
   };
   struct Refused {
     MonoTime when{};
+    placement::Demand demand{};
     std::vector<bool> nodes;   ///< that were asked about, by index
     bool has_unknown = false;  ///< others were
   };

@@ -87,14 +87,16 @@ class ExtenderService {
         signals_(io_, SIGTERM, SIGINT),
         confirms_(io_),
         settles_(io_),
-        server_(io_, kMostAsked, [this](const Asked& asked, RequestServer::Then then) {
-          answer(asked, std::move(then));
-        }) {}
+        server_(io_,
+                kMostAsked,
+                [this](const Asked& asked, RequestServer::Then then) {
+                  answer(asked, std::move(then));
+                }),
+        workers_(access_, credentials_, kBinders) {}
 
   Result<void> run() {
     tell_health();
     for (const ListenAddress& address : options_.listen) GF_CHECK(listen(address));
-    workers_ = std::make_unique<Workers>(access_, credentials_, kBinders);
     follow(
         "/api/v1/nodes", "", node_of, [this](const std::string& uid) { extender_.node_gone(uid); });
     follow("/api/v1/pods", std::string(kNotEnded), pod_of, [this](const std::string& uid) {
@@ -106,7 +108,6 @@ class ExtenderService {
     signals_.async_wait([this](const error_code&, int) { io_.stop(); });
     io_.run();
     followers_.clear();
-    workers_.reset();
     log_.info("ended by a signal");
     return {};
   }
@@ -248,8 +249,8 @@ class ExtenderService {
 
   void try_later(std::chrono::milliseconds pause, Binding binding) {
     const auto task = [this, binding = std::move(binding)](Api& api) { try_now(api, binding); };
-    if (pause == 0ms) return workers_->urgent(task);
-    workers_->urgent_after(pause, task);
+    if (pause == 0ms) return workers_.urgent(task);
+    workers_.urgent_after(pause, task);
   }
 
   /// By a worker. Its devices are nobody else's until somebody knows where the pod is, and that it
@@ -259,7 +260,8 @@ class ExtenderService {
     const std::string doing = fmt::format("bind {}/{}", bind.name_space, bind.name);
     std::string why = doing + ": nobody answered in time";
     Standing standing = Standing::Waits;
-    if (const MonoTime now = os::now().mono; now < binding.send_until) {
+    const MonoTime now = os::now().mono;  // what is seen is as of then, or later
+    if (now < binding.send_until) {
       const auto answer = ask_to_bind(api, bind, binding.send_until - now);
       standing = standing_after(api, bind, answer, binding.tries);
       why = answer ? error_of(*answer, doing, "").message : doing + ": " + answer.error().message;
@@ -268,7 +270,6 @@ class ExtenderService {
     }
     if (standing == Standing::There) return tell_bound(binding);
     log_.warn_again(why);
-    const MonoTime now = os::now().mono;
     const bool may_be_sent = now < binding.send_until;
     const auto& until = binding.tries.may_come;
     const bool may_come = until && (now < *until || standing == Standing::Unknown);
@@ -306,11 +307,14 @@ class ExtenderService {
   /// by nobody.
   void confirm() {
     for (const Pod& pod : extender_.unconfirmed(os::now().mono)) {
-      workers_->later([this, pod](Api& api) {
+      workers_.later([this, pod](Api& api) {
         const auto answer = api.ask({.path = pod_path(pod.name_space, pod.name)});
         if (!answer || (!answer->is_ok() && answer->status != 404)) return;
         const auto there = nlohmann::json::parse(answer->body, nullptr, false);
-        if (answer->is_ok() && text(part(there, "metadata"), "uid") == pod.uid) return;
+        const std::string phase = text(part(there, "status"), "phase");
+        const bool is_there = answer->is_ok() && phase != "Succeeded" && phase != "Failed" &&
+                              text(part(there, "metadata"), "uid") == pod.uid;
+        if (is_there) return;
         on_loop([this, uid = pod.uid] {
           extender_.pod_gone(uid);
           wake_overlooked();
@@ -324,7 +328,7 @@ class ExtenderService {
   /// kube-scheduler asks again about pods that change.
   void wake_overlooked() {
     for (const Pod& pod : extender_.overlooked(os::now().mono)) {
-      workers_->later([this, pod](Api& api) { wake(api, pod); });
+      workers_.later([this, pod](Api& api) { wake(api, pod); });
     }
   }
 
@@ -356,10 +360,10 @@ class ExtenderService {
   std::list<Door> doors_;
   Extender extender_;
   RequestServer server_;
-  std::unique_ptr<Workers> workers_;
   std::vector<std::unique_ptr<Follower>> followers_;
   int to_come_ = 3;                              ///< first lists of nodes and pods, and kSettle
   std::map<std::string, std::string> troubles_;  ///< what does not work now, by path
+  Workers workers_;                              ///< last: it ends before what its tasks use
 };
 
 }  // namespace

@@ -258,6 +258,7 @@ def test_a_binding_is_sent_no_longer_than_kube_scheduler_surely_leads(kube, betw
         assert asks("/filter", "second")["NodeNames"] == [] and "Insufficient" in asks("/bind", "second")["Error"]
         assert "is about to be on v" in asks("/bind", "first")["Error"]
         assert not any(node_of(pod) for pod in pods_of(kube).values())
+        assert extender.end(signal.SIGTERM) == 0, "also in the middle of it"
     finally:
         extender.end()
 
