@@ -35,6 +35,15 @@ std::string pod_path(const std::string& name_space, const std::string& name) {
   return fmt::format("/api/v1/namespaces/{}/pods/{}", name_space, name);
 }
 
+std::string bound_text(const Bind& bind) {
+  return fmt::format("bound {}/{} to {}{}{}",
+                     bind.name_space,
+                     bind.name,
+                     bind.node,
+                     bind.allocation.empty() ? "" : " ",
+                     bind.allocation);
+}
+
 Result<Answer> ask_to_bind(Api& api, const Bind& bind, std::chrono::milliseconds limit) {
   return api.ask({.method = "POST",
                   .path = pod_path(bind.name_space, bind.name) + "/binding",

@@ -19,6 +19,9 @@ namespace gflow::kube {
                                          const Bind& bind,
                                          std::chrono::milliseconds limit);
 
+/// That it was done, for a log.
+[[nodiscard]] std::string bound_text(const Bind& bind);
+
 /// Where a pod is that was to be bound.
 enum class Standing {
   There,

@@ -340,15 +340,15 @@ std::map<std::string, Extender::Refusal> Extender::refusals(const Pod& pod,
   for (const std::string& name : nodes) {
     const auto index = ledger_.find(name);
     if (!index) {
-      refusals[name] = {"node(s) are not known to gflow-kube yet", true};
+      refusals[name] = {"node(s) are not known to gflow-kube yet"};
       refused.has_unknown = true;
       continue;
     }
     std::string why = lack(ledger_.shortfall((*wanted)->demand, *index), (*wanted)->request);
     if (why.empty()) continue;
-    const bool could = ledger_.could_fit((*wanted)->demand, *index);
     // It knows what others hold only of what they ask for as a resource.
-    refusals[name] = {std::move(why), could, could && counts_gpus(pod)};
+    const bool may_evict = counts_gpus(pod) && ledger_.could_fit((*wanted)->demand, *index);
+    refusals[name] = {std::move(why), may_evict};
     refused.nodes[static_cast<std::size_t>(*index)] = true;
   }
   if (refusals.size() == nodes.size()) refused_[pod.uid] = std::move(refused);

@@ -44,8 +44,7 @@ class Extender {
   /// Why a node cannot have a pod.
   struct Refusal {
     std::string why;
-    bool could_ever = false;  ///< if nothing else were there
-    bool may_evict = false;   ///< kube-scheduler may find pods there whose end would help
+    bool may_evict = false;  ///< kube-scheduler may find pods there whose end would help
   };
   /// Of these nodes those that lack what the pod asks for, by name.
   [[nodiscard]] std::map<std::string, Refusal> refusals(const Pod& pod,

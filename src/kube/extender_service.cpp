@@ -280,13 +280,7 @@ class ExtenderService {
   }
 
   void tell_bound(const Binding& binding) {
-    const Bind& bind = binding.bind;
-    log_.info(fmt::format("bound {}/{} to {}{}{}",
-                          bind.name_space,
-                          bind.name,
-                          bind.node,
-                          bind.allocation.empty() ? "" : " ",
-                          bind.allocation));
+    log_.info(bound_text(binding.bind));
     on_loop([then = binding.then] { answer_once(then, ""); });
   }
 

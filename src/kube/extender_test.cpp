@@ -40,12 +40,11 @@ class ExtenderTest : public testing::Test {
   ExtenderTest() {
     for (const std::string& name : names) extender.put(node_with(name, kGpusThere));
   }
-  /// "a: why" of each that cannot have it, "a!: why" where it never could.
+  /// "a: why" of each that cannot have it.
   std::string refused(const Pod& pod) {
     std::string text;
     for (const auto& [node, refusal] : extender.refusals(pod, names, MonoTime{})) {
-      text += fmt::format(
-          "{}{}{}: {}", text.empty() ? "" : ", ", node, refusal.could_ever ? "" : "!", refusal.why);
+      text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", node, refusal.why);
     }
     return text;
   }
@@ -91,16 +90,16 @@ TEST_F(ExtenderTest, ToldOfEachRequestWhatANodeLacks) {
            {"2(V100)", "a: Insufficient nvidia.com/gpu"},
            {"4", "a: Insufficient nvidia.com/gpu, b: Insufficient nvidia.com/gpu"},
            {"5",
-            "a!: Insufficient nvidia.com/gpu, b!: Insufficient nvidia.com/gpu, c!: Insufficient "
+            "a: Insufficient nvidia.com/gpu, b: Insufficient nvidia.com/gpu, c: Insufficient "
             "nvidia.com/gpu"},
            {"1(A100)",
-            "a!: node(s) had too few GPUs of the model, b!: node(s) had too few GPUs of the model, "
-            "c!: node(s) had too few GPUs of the model"},
+            "a: node(s) had too few GPUs of the model, b: node(s) had too few GPUs of the model, "
+            "c: node(s) had too few GPUs of the model"},
        }) {
     EXPECT_EQ(refused(pod_that_asks("asks", gpu)), told) << gpu;
   }
   const std::string mistake = refused(pod_that_asks("asks", "1.5"));
-  EXPECT_TRUE(mistake.starts_with("a!: gflow/gpu: ")) << mistake;
+  EXPECT_TRUE(mistake.starts_with("a: gflow/gpu: ")) << mistake;
 }
 
 TEST_F(ExtenderTest, PartsOfAGpuGoTogetherWhereWholeOnesAreAskedFor) {
@@ -423,6 +422,9 @@ TEST_F(ExtenderTest, AnswersAsItWasAsked) {
   counted["Pod"]["spec"]["containers"] = {{{"resources", {{"limits", {{"nvidia.com/gpu", "1"}}}}}}};
   const auto by_count = nlohmann::json::parse(*filter(extender, counted.dump(), {}));
   EXPECT_EQ(by_count.at("FailedNodes").at("a"), "Insufficient nvidia.com/gpu");
+  counted["Pod"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = "5";
+  const auto too_many = nlohmann::json::parse(*filter(extender, counted.dump(), {}));
+  EXPECT_TRUE(too_many.at("FailedNodes").empty()) << "whoever is evicted";
 
   nlohmann::json items = nlohmann::json::array();
   for (const char* name : {"a", "c"}) {

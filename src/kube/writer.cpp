@@ -113,12 +113,7 @@ void Writer::try_binding(Api& api, Binding binding) {
 }
 
 void Writer::tell_bound(const Bind& bind) {
-  log_.info(fmt::format("bound {}/{} to {}{}{}",
-                        bind.name_space,
-                        bind.name,
-                        bind.node,
-                        bind.allocation.empty() ? "" : " ",
-                        bind.allocation));
+  log_.info(bound_text(bind));
   if (workers_.backlog() > kMostBacklog) return;
   const Pod pod = pod_named(bind);
   const std::string note = fmt::format("Assigned {} to {}", pod.full_name(), bind.node);
