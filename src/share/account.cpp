@@ -54,8 +54,8 @@ class AccountBook::Lock {
 
 bool AccountBook::is_account(const Account& account, std::uint64_t file_size) {
   return file_size == sizeof(Account) && account.magic == kAccountMagic &&
-         account.version == kAccountVersion && account.size == sizeof(Account) &&
-         account.device_count <= kMaxDevices;
+         (account.version == kAccountVersion || account.version == kOlderAccountVersion) &&
+         account.size == sizeof(Account) && account.device_count <= kMaxDevices;
 }
 
 std::optional<std::size_t> AccountBook::find_device(std::string_view uuid) const {

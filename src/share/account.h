@@ -15,7 +15,9 @@
 namespace gflow::share {
 
 constexpr std::uint64_t kAccountMagic = 0x0a746e75'6f636361;  ///< "account\n"
-constexpr std::uint32_t kAccountVersion = 3;
+constexpr std::uint32_t kAccountVersion = 4;
+/// What is taken besides: the same layout, in which nothing is lent.
+constexpr std::uint32_t kOlderAccountVersion = 3;
 constexpr std::size_t kMaxDevices = 16;
 constexpr std::size_t kMaxProcesses = 256;
 constexpr std::uint64_t kWholeShare = 10'000;
@@ -45,6 +47,12 @@ struct DeviceAccount {
   Amount step;           ///< how far the last use brought it
 };
 
+/// Where the GPU of a job is that has a whole one, in Account::lent. gflowd says that it is lent
+/// and that it is not; whoever of the job's processes wants it back first makes kLent kWanted.
+constexpr std::uint32_t kOwn = 0;
+constexpr std::uint32_t kLent = 1;
+constexpr std::uint32_t kWanted = 2;  ///< lent, and a process of the job waits for it
+
 /// Which process a slot is of. A pid alone may be another process's by now.
 struct ProcessId {
   std::uint32_t pid = 0;
@@ -66,9 +74,9 @@ struct ProcessSlot {
 struct Account {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t size;  ///< of the whole file
-  std::uint32_t device_count;
-  std::uint32_t unused;
+  std::uint32_t size;               ///< of the whole file
+  std::uint32_t device_count;       ///< 0: the job has whole GPUs, and nothing is limited
+  std::atomic<std::uint32_t> lent;  ///< changed without the lock; where there are devices kOwn
   pthread_mutex_t lock;  ///< robust, shared by processes, held for a few additions and no call
   std::array<DeviceAccount, kMaxDevices> devices;
   std::array<ProcessSlot, kMaxProcesses> processes;
@@ -82,8 +90,13 @@ class AccountBook {
  public:
   explicit AccountBook(Account& account) : account_(account) {}
 
-  /// Whether the bytes of a file can be an account of this version.
+  /// Whether the bytes of a file can be an account of this version, or of the older one.
   [[nodiscard]] static bool is_account(const Account& account, std::uint64_t file_size);
+
+  /// Whether the account limits nothing: its processes only watch for whether their GPU is lent.
+  [[nodiscard]] static bool is_of_whole_gpus(const Account& account) {
+    return account.version == kAccountVersion && account.device_count == 0;
+  }
 
   /// Index of a device; empty if the account has no limit for it.
   [[nodiscard]] std::optional<std::size_t> find_device(std::string_view uuid) const;

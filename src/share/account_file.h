@@ -16,6 +16,10 @@ constexpr const char* kAccountName = "account";
 /// is in the directory of each, and locked by who uses the device.
 constexpr const char* kTurnName = "turn";
 
+/// Beside the account of a job with whole GPUs: a named pipe that gflowd reads, into which one of
+/// its processes writes a byte when the GPU is lent and wanted back.
+constexpr const char* kWantedName = "wanted";
+
 struct DeviceLimit {
   std::string uuid;  ///< as NVML writes it
   std::uint64_t bytes = 0;
@@ -25,7 +29,8 @@ struct DeviceLimit {
   friend bool operator==(const DeviceLimit&, const DeviceLimit&) = default;
 };
 
-/// The bytes of a new account: nobody has anything. Errors, in words: more devices than an account
+/// The bytes of a new account: nobody has anything, and nothing is lent. Without devices it is that
+/// of a job with whole GPUs. Errors, in words: more devices than an account
 /// holds, or a UUID that is none.
 [[nodiscard]] std::expected<std::string, std::string> encode_account(
     const std::vector<DeviceLimit>& devices);

@@ -75,8 +75,24 @@ TEST(Account, IsWhatWasWritten) {
   EXPECT_EQ(account.book().find_device(kSecond), 1);
   EXPECT_EQ(account.book().device(1).limit, 200);
   EXPECT_EQ(account.book().find_device("GPU-none"), std::nullopt);
+  EXPECT_EQ((*account).lent, kOwn);
   (*account).version = kAccountVersion + 1;
   EXPECT_FALSE(AccountBook::is_account(*account, bytes->size()));
+  (*account).version = kOlderAccountVersion;
+  EXPECT_TRUE(AccountBook::is_account(*account, bytes->size()));
+  (*account).version = kOlderAccountVersion - 1;
+  EXPECT_FALSE(AccountBook::is_account(*account, bytes->size()));
+}
+
+TEST(Account, WithoutDevicesIsOfWholeGpus) {
+  const SharedAccount account({});
+  EXPECT_TRUE(AccountBook::is_account(*account, sizeof(Account)));
+  EXPECT_TRUE(AccountBook::is_of_whole_gpus(*account));
+  EXPECT_TRUE(account.book().enter({.pid = 1}));
+  (*account).version = kOlderAccountVersion;
+  EXPECT_FALSE(AccountBook::is_of_whole_gpus(*account));
+  EXPECT_FALSE(AccountBook::is_of_whole_gpus(*SharedAccount({{kFirst, 100}})));
+  static_assert(offsetof(Account, lent) == 20 && offsetof(Account, lock) == 24);
 }
 
 TEST(Account, RefusesWhatIsNoDevice) {

@@ -84,12 +84,12 @@ class Account:
     PROCESSES = DEVICES + 16 * DEVICE
     SLOT = 144
 
-    def __init__(self, folder, limits, share=1, turn=None, share_limit=None):
-        """TURN: the file that accounts of one GPU have in common. SHARE is also the most, if that is not given."""
+    def __init__(self, folder, limits, share=1, turn=None, share_limit=None, version=4):
+        """Without LIMITS that of a job with whole GPUs. TURN: the file that accounts of one GPU have in common. SHARE is also the most, if that is not given."""
         self.folder = folder
         self.file = folder / "account"
         content = bytearray(self.PROCESSES + 256 * self.SLOT)
-        struct.pack_into("<8sIIII", content, 0, b"account\n", 3, len(content), len(limits), 0)
+        struct.pack_into("<8sIIII", content, 0, b"account\n", version, len(content), len(limits), 0)
         content[24:64] = shared_lock()
         for index, (uuid, limit) in enumerate(limits.items()):
             struct.pack_into("<48sQ", content, self.DEVICES + self.DEVICE * index, uuid.encode(), limit)
