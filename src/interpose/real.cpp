@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "interpose/session.h"
+#include "interpose/stubs.h"
 
 // The hooks, to be told from what a look-up finds.
 namespace gflow::interpose {
@@ -31,6 +32,7 @@ struct Hook {
 
 template <typename Functions, std::size_t kHooks>
 struct Library {
+  void* handle;
   Functions functions;
   std::array<Hook, kHooks> hooks;
 
@@ -76,7 +78,8 @@ const DriverLibrary* find_driver() {
   void* const handle = loaded("libcuda.so.1");
   if (handle == nullptr) return nullptr;
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): kept for ever
-  auto* const made = new DriverLibrary;
+  auto* const made = new DriverLibrary{.handle = handle, .functions = {}, .hooks = {}};
+  const bool watches = Session::get().watches();
   std::size_t at = 0;
 #define GFLOW_LOAD(export_name, type) \
   made->functions.export_name =       \
@@ -86,8 +89,13 @@ const DriverLibrary* find_driver() {
   made->hooks[at++] = {#export_name,                            \
                        reinterpret_cast<void*>(&(export_name)), \
                        reinterpret_cast<void*>(made->functions.export_name)};
+#define GFLOW_STAND_BEFORE(export_name, type) \
+  if (watches) made->functions.export_name = stub_of(made->functions.export_name);
   GFLOW_CUDA_HOOKS(GFLOW_HOOK)
   GFLOW_CUDA_CALLS(GFLOW_LOAD)
+  GFLOW_CUDA_HOOKS(GFLOW_STAND_BEFORE)
+  GFLOW_CUDA_CALLS(GFLOW_STAND_BEFORE)
+#undef GFLOW_STAND_BEFORE
 #undef GFLOW_HOOK
 #undef GFLOW_LOAD
   return keep(driver_library, static_cast<const DriverLibrary*>(made));
@@ -98,7 +106,7 @@ const NvmlLibrary* find_nvml() {
   void* const handle = loaded("libnvidia-ml.so.1");
   if (handle == nullptr) return nullptr;
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): kept for ever
-  auto* const made = new NvmlLibrary;
+  auto* const made = new NvmlLibrary{.handle = handle, .functions = {}, .hooks = {}};
   std::size_t at = 0;
 #define GFLOW_LOAD(export_name, type) \
   made->functions.export_name = reinterpret_cast<nvml::type>(real_dlsym()(handle, #export_name));
@@ -112,6 +120,47 @@ const NvmlLibrary* find_nvml() {
 #undef GFLOW_HOOK
 #undef GFLOW_LOAD
   return keep(nvml_library, static_cast<const NvmlLibrary*>(made));
+}
+
+/// Whether the process does, which has taken its slot then.
+bool watches() {
+  Session::get().watch();
+  return Session::get().watches();
+}
+
+/// What stands for a function of the driver in a process that watches: its stub, but for the
+/// driver's look-ups, which have to hand stubs out.
+void* watched(const Hook* hook, void* function) {
+  const bool looks_up =
+      hook != nullptr && (hook->hook == reinterpret_cast<void*>(&cuGetProcAddress) ||
+                          hook->hook == reinterpret_cast<void*>(&cuGetProcAddress_v2));
+  return looks_up ? hook->hook : stub_of(function);
+}
+
+/// The driver's own function of a name; null if there is none, or it is not loaded.
+void* of_driver(const char* name) {
+  const DriverLibrary* library = find_driver();
+  return library == nullptr ? nullptr : real_dlsym()(library->handle, name);
+}
+
+/// As choose(), for the name of a stub.
+void* choose_stub(const char* name, void* found) {
+  void* const own = exported_stub(name);
+  const bool is_own = found == own;
+  if (is_own) found = behind(name);
+  if (found == nullptr || !watches()) return found;
+  if (found == of_driver(name)) return stub_of(found);
+  return is_own ? own : found;
+}
+
+/// As choose(), for a hook of the driver in a process that watches.
+void* choose_watched(const DriverLibrary* library, void* found, const void* own) {
+  for (const Hook& hook : library->hooks) {
+    if (hook.real != nullptr && (hook.real == found || (hook.hook == found && found == own))) {
+      return watched(&hook, hook.real);
+    }
+  }
+  return found == own ? nullptr : found;
 }
 
 /// A look-up in all libraries finds the hooks, as this one comes first: they stand for what the
@@ -132,6 +181,9 @@ void* choose(const Library* library, const char* name, void* found, const void* 
   Session::get().note_unrouted(name);
   return found;
 }
+
+/// What must work while the process is locked: it locks and unlocks.
+bool is_left_alone(std::string_view name) { return name.starts_with("cuCheckpointProcess"); }
 
 std::string_view base_name(std::string_view name) {
   for (const std::string_view suffix : {"_ptsz", "_v2"}) {
@@ -166,7 +218,9 @@ const Nvml& management() {
 
 void* routed_procedure(const char* name, void* found) {
   const DriverLibrary* library = find_driver();
-  if (found == nullptr || library == nullptr || !Session::get().limits()) return found;
+  if (found == nullptr || library == nullptr) return found;
+  if (watches()) return is_left_alone(name) ? found : watched(library->with_real(found), found);
+  if (!Session::get().limits()) return found;
   if (const Hook* hook = library->with_real(found)) return hook->hook;
   for (const Hook& hook : library->hooks) {
     // The driver is asked for a base name and answers with the function of a version.
@@ -181,14 +235,27 @@ bool is_hooked(const char* name) {
   return may_be && own_hook(name) != nullptr;
 }
 
+bool is_exported(const char* name) {
+  return is_hooked(name) || (name != nullptr && name[0] == 'c' && name[1] == 'u' && has_stub(name));
+}
+
 bool is_behind(const char* name) {
+  if (!is_hooked(name)) return of_driver(name) != nullptr;
   if (name[0] == 'c') return find_driver() != nullptr && find_driver()->has(name);
   return find_nvml() != nullptr && find_nvml()->has(name);
 }
 
+void* behind(const char* name) {
+  void* const found = real_dlsym()(RTLD_NEXT, name);
+  return found != nullptr ? found : of_driver(name);
+}
+
 void* routed(const char* name, void* found) {
-  if (found == nullptr || !is_hooked(name)) return found;
+  if (found == nullptr || !is_exported(name)) return found;
+  if (!is_hooked(name)) return choose_stub(name, found);
   void* const own = own_hook(name);
+  const bool is_watched = name[0] == 'c' && find_driver() != nullptr && watches();
+  if (is_watched) return choose_watched(find_driver(), found, own);
   return name[0] == 'c' ? choose(find_driver(), name, found, own)
                         : choose(find_nvml(), name, found, own);
 }

@@ -93,7 +93,8 @@ namespace nvml = cuda::nvml;
 
 #define GFLOW_NVML_CALLS(X) X(nvmlDeviceGetUUID, GetText)
 
-/// The driver's own functions; null where this driver has none of it.
+/// The driver's own functions, each behind its stub in a process that watches (stubs.h); null where
+/// this driver has none of it.
 struct Driver {
 #define GFLOW_MEMBER(name, type) abi::call::type* name = nullptr;
   GFLOW_CUDA_HOOKS(GFLOW_MEMBER)
@@ -114,11 +115,18 @@ struct Nvml {
 
 /// Whether there is a hook of this name.
 [[nodiscard]] bool is_hooked(const char* name);
-/// Whether the library of a hook is loaded and has a function of its name.
+/// Whether this library exports something of this name: a hook or a stub.
+[[nodiscard]] bool is_exported(const char* name);
+/// Whether the library of a hook is loaded and has a function of its name, or the driver one of the
+/// name of a stub.
 [[nodiscard]] bool is_behind(const char* name);
+/// What a program that is linked to the name of a stub would call without this library: of the next
+/// library that has it, or the driver's, if that is loaded for others alone. Null: there is none.
+[[nodiscard]] void* behind(const char* name);
 
-/// The hook in the place of a function that a look-up found under this name: the function itself
-/// if it is no hooked one of the libraries above, or nothing is limited in this process.
+/// The hook in the place of a function that a look-up found under this name, where something is
+/// limited in this process; its stub, if it is the driver's own and the process watches; else the
+/// function itself.
 [[nodiscard]] void* routed(const char* name, void* found);
 
 /// The same for what the driver's cuGetProcAddress found under a base name.

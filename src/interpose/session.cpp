@@ -20,6 +20,8 @@
 #include "interpose/gate.h"
 #include "interpose/holdings.h"
 #include "interpose/real.h"
+#include "interpose/stubs.h"
+#include "interpose/wanted.h"
 #include "share/account_file.h"
 
 namespace gflow::interpose {
@@ -60,14 +62,16 @@ Session& Session::get() {
   return *session;
 }
 
-Session::Session() : account_(open()) {
+Session::Session() : mapped_(open()) {
+  if (mapped_ == nullptr) return;
+  (share::AccountBook::is_of_whole_gpus(*mapped_) ? watched_ : account_) = mapped_;
+  (void)::pthread_atfork(nullptr, nullptr, after_fork);
   if (account_ == nullptr) return;
   if (account_->device_count > 1) turn_directory_ = nullptr;
   for (std::size_t device = 0; device < account_->device_count; ++device) {
     const std::uint64_t share = account_->devices[device].share;
     shares_[device] = share > 0 && share < share::kWholeShare;
   }
-  (void)::pthread_atfork(nullptr, nullptr, after_fork);
 }
 
 share::Account* Session::open() {
@@ -84,6 +88,8 @@ share::Account* Session::open() {
   if (length < 0 || static_cast<std::size_t>(length) >= path_.size()) {
     return refuse(std::strerror(ENAMETOOLONG));
   }
+  (void)std::snprintf(
+      wanted_path_.data(), wanted_path_.size(), "%s/%s", directory, share::kWantedName);
   const int file = ::open(path_.data(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return refuse(std::strerror(errno));
   // NOLINTEND(concurrency-mt-unsafe)
@@ -113,10 +119,25 @@ bool Session::limits() const {
   return false;
 }
 
+/// One that cannot take the lock has no slot, as everybody sees, and tells all the same.
+void Session::watch() {
+  if (watched_ == nullptr) return watch_word(nullptr);
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  if (slot_of_.load(std::memory_order_acquire) == pid) return;
+  if (!is_whole()) return watch_word(nullptr);
+  if (can_take_locks()) (void)slot();
+  watch_word(&watched_->lent);
+}
+
+void Session::tell_if_lent() {
+  if (watched_ == nullptr || !is_whole()) return;
+  tell_wanted(watched_->lent, wanted_path_.data());
+}
+
 /// The kernel is asked for a page that is there as long as those before it, and does with it what
 /// changes nothing: to wake those who wait for its last word.
 bool Session::is_whole() const {
-  const auto* const end = reinterpret_cast<const std::uint32_t*>(account_ + 1);
+  const auto* const end = reinterpret_cast<const std::uint32_t*>(mapped_ + 1);
   constexpr int kWake = 1;  // FUTEX_WAKE
   return ::syscall(SYS_futex, end - 1, kWake, 0, nullptr, nullptr, 0) >= 0 || errno != EFAULT;
 }
@@ -190,7 +211,7 @@ std::optional<std::size_t> Session::slot() {
   const share::ProcessId own = share::this_process();
   auto given = book().enter(own);
   if (!given) {
-    sweep();
+    sweep_book();
     given = book().enter(own);
   }
   if (!given) return std::nullopt;
@@ -215,7 +236,10 @@ void Session::count_refusal(std::size_t device) {
 }
 
 void Session::sweep() {
-  if (!limits()) return;
+  if (limits()) sweep_book();
+}
+
+void Session::sweep_book() const {
   const std::uint32_t space = share::this_process().pid_namespace;
   book().sweep([&](const share::ProcessId& process) { return share::has_ended(process, space); });
 }
@@ -266,6 +290,7 @@ void Session::forget_parent() {
   slot_of_.store(0, std::memory_order_relaxed);
   // The parent may have held it when it forked; here is one thread.
   new (&entering_) std::mutex;
+  if (watches()) forget_word();
 }
 
 }  // namespace gflow::interpose

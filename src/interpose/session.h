@@ -18,7 +18,8 @@ namespace gflow::interpose {
 /// The program's own output is its own: one line on stderr, for what is not as promised.
 void say(std::initializer_list<std::string_view> parts);
 
-/// What this process is limited to: the account in $GFLOW_SHARE_DIR, mapped once. Any thread.
+/// What this process is limited to: the account in $GFLOW_SHARE_DIR, mapped once. Any thread. Where
+/// the job has whole GPUs that limits nothing, and the process watches for whether they are lent.
 class Session {
  public:
   static Session& get();
@@ -26,6 +27,14 @@ class Session {
   /// False where there is no account, or it cannot be used (any more), which was said then. Nothing
   /// is limited then: reservations are granted, and what is given back is not counted.
   [[nodiscard]] bool limits() const;
+
+  /// Whether the job has whole GPUs: nothing is limited, and calls of the driver tell.
+  [[nodiscard]] bool watches() const { return watched_ != nullptr; }
+  /// Takes the slot by which it is known that this process tells, once, and has the stubs look at
+  /// its account, or at none.
+  void watch();
+  /// As every call of the driver does while the GPU is lent.
+  void tell_if_lent();
 
   /// The device of the account that the driver counts as `ordinal`; empty if it is not limited.
   [[nodiscard]] std::optional<std::size_t> device(cuda::abi::Device ordinal);
@@ -77,7 +86,9 @@ class Session {
   [[nodiscard]] bool can_take_locks() const;
   /// Says why, once, and limits nothing from then on.
   void give_up(const char* why) const;
-  [[nodiscard]] share::AccountBook book() const { return share::AccountBook(*account_); }
+  [[nodiscard]] share::AccountBook book() const { return share::AccountBook(*mapped_); }
+  /// Of processes that have ended, without asking whether the account is whole.
+  void sweep_book() const;
   [[nodiscard]] std::optional<std::size_t> slot();
   /// As it is kept in known_.
   [[nodiscard]] std::uint8_t find(cuda::abi::Device ordinal) const;
@@ -89,7 +100,10 @@ class Session {
 
   const char* turn_directory_ = nullptr;
   std::array<char, 4096> path_{};
-  share::Account* account_ = nullptr;
+  std::array<char, 4096> wanted_path_{};
+  share::Account* mapped_ = nullptr;
+  share::Account* account_ = nullptr;  ///< that, if it limits
+  share::Account* watched_ = nullptr;  ///< that, if it does not
   std::array<bool, share::kMaxDevices> shares_{};
   mutable std::atomic<bool> has_given_up_ = false;
   mutable std::atomic<std::uint32_t> takes_locks_ = 0;  ///< the pid of which it is known
