@@ -35,7 +35,7 @@ namespace {
 constexpr std::string_view kHelp =
     "Usage: gflow-park probe\n"
     "       gflow-park park SUPERVISOR START-TIME SECONDS [--user UID] [--most BYTES]\n"
-    "                  [--record FD]\n"
+    "                  [--record FD] [--watched FILE]\n"
     "       gflow-park unpark SUPERVISOR START-TIME SECONDS [--user UID] [--room GPU=BYTES]...\n"
     "                  [--record FD]\n"
     "Takes the GPU memory of the processes below a supervisor to host memory, or gives it back,\n"
@@ -44,6 +44,8 @@ constexpr std::string_view kHelp =
     "  --most BYTES      takes nothing where they have more than that\n"
     "  --record FD       writes there before it takes it what it takes of each process: a line\n"
     "                    \"PID GPU BYTES\" each; nothing that it starts has this descriptor\n"
+    "  --watched FILE    takes nothing where one of them has no slot in this account, as one that\n"
+    "                    could not tell that it wants its GPU back\n"
     "  --room GPU=BYTES  gives nothing back where the GPU of this UUID has less than that free\n"
     "park writes what it took, a line \"GPU BYTES\" each; what went wrong is one line. Exit "
     "status:\n"
@@ -100,6 +102,10 @@ bool read_option(std::string_view name, std::string_view value, Wish& wish) {
     // What the driver starts does not have it: the lock of the file would be its own, too.
     if (record) wish.limits.record = static_cast<int>(*record);
     return record && ::fcntl(wish.limits.record, F_SETFD, FD_CLOEXEC) == 0;
+  }
+  if (name == "--watched" && wish.parks && !value.empty()) {
+    wish.limits.watched = value;
+    return true;
   }
   const auto room = name == "--room" && !wish.parks ? read_room(value) : std::nullopt;
   if (room) wish.room[room->first] += room->second;

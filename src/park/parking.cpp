@@ -11,6 +11,7 @@
 #include "os/file.h"
 #include "os/host.h"
 #include "os/process.h"
+#include "park/watchers.h"
 #include "runner/processes.h"
 
 namespace gflow::park {
@@ -93,6 +94,15 @@ Result<void> Parking::check_running() const {
   }
 }
 
+/// Of all that the driver knows, however they stand.
+Result<void> Parking::check_watched(const Limits& limits) const {
+  if (!limits.watched) return {};
+  std::vector<ProcessFacts> known = GF_TRY(runner::processes_below(supervisor_));
+  std::erase_if(known,
+                [&](const ProcessFacts& process) { return !driver_.standing_of(process.pid); });
+  return check_watchers(*limits.watched, known);
+}
+
 /// Of all that have some: what is promised to others of the host's memory is not taken.
 Result<void> Parking::check_amount(const Limits& limits, const ByGpu& taken) const {
   const auto all = GF_TRY(runner::processes_below(supervisor_));
@@ -119,6 +129,7 @@ Result<void> Parking::check_amount(const Limits& limits, const ByGpu& taken) con
 Result<void> Parking::take_memory(const Limits& limits, ByGpu& taken) const {
   for (int round = 0; round < kRounds; ++round) {
     GF_CHECK(lock_all());
+    GF_CHECK(check_watched(limits));  // one may have come meanwhile
     GF_CHECK(check_amount(limits, taken));
     for (const ProcessFacts& process : GF_TRY(standing(Standing::Locked))) {
       const ByGpu had = GF_TRY(memory_.used_by({process}));
@@ -151,6 +162,9 @@ Outcome Parking::outcome(const Result<void>& tried, const Result<void>& undone) 
 Outcome Parking::park(const Limits& limits) const {
   if (const auto running = check_running(); !running) {
     return {Standstill::Refused, running.error().message};
+  }
+  if (const auto watched = check_watched(limits); !watched) {
+    return {Standstill::Refused, watched.error().message};
   }
   const auto earlier = standing(Standing::Parked);
   if (!earlier) return {Standstill::Refused, earlier.error().message};

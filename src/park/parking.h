@@ -31,6 +31,9 @@ struct Outcome {
 struct Limits {
   std::optional<Memory> most{};  ///< all of it together
   int record = -1;               ///< a descriptor for what is taken; -1: none
+  /// The account in which all of its processes must have slots, as those have that tell when they
+  /// want their GPU back (watchers.h); empty: they need not.
+  std::optional<std::string> watched{};
 };
 
 /// All processes of one job that use the GPU: those below its supervisor that the driver knows.
@@ -66,6 +69,7 @@ class Parking {
   [[nodiscard]] bool is_past(const ProcessFacts& process, Standing standing) const;
   [[nodiscard]] Result<void> lock_all() const;
   [[nodiscard]] Result<void> check_running() const;
+  [[nodiscard]] Result<void> check_watched(const Limits& limits) const;
   [[nodiscard]] Result<void> check_amount(const Limits& limits, const ByGpu& taken) const;
   /// `taken`: what it took, also if it fails.
   [[nodiscard]] Result<void> take_memory(const Limits& limits, ByGpu& taken) const;
