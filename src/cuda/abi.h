@@ -44,6 +44,7 @@ using GraphExec = struct GraphExecOf*;
 using MemPool = struct MemPoolOf*;
 using Array = struct ArrayOf*;
 using MipmappedArray = struct MipmappedArrayOf*;
+using TextureReference = struct TextureReferenceOf*;
 using ProcAddressStatus = int;
 
 struct Uuid {
@@ -295,6 +296,8 @@ using cuMipmappedArrayCreate = Result(MipmappedArray* array,
                                       const Array3dDescriptor* descriptor,
                                       unsigned int levels);
 using cuMipmappedArrayDestroy = Result(MipmappedArray array);
+using cuTexRefSetMipmapLevelClamp = Result(TextureReference texture, float least, float most);
+using cuTexRefGetMipmapLevelClamp = Result(float* least, float* most, TextureReference texture);
 
 using cuStreamCreate = Result(Stream* stream, unsigned int flags);
 using cuStreamDestroy_v2 = Result(Stream stream);

@@ -85,7 +85,8 @@ class Account:
     SLOT = 144
 
     def __init__(self, folder, limits, share=1, turn=None, share_limit=None, version=4):
-        """Without LIMITS that of a job with whole GPUs. TURN: the file that accounts of one GPU have in common. SHARE is also the most, if that is not given."""
+        """Without LIMITS that of a job with whole GPUs. TURN: the file that accounts of one GPU have in common.
+        SHARE is also the most, if that is not given."""
         self.folder = folder
         self.file = folder / "account"
         content = bytearray(self.PROCESSES + 256 * self.SLOT)
@@ -114,6 +115,15 @@ class Account:
         with self.file.open("r+b") as file:
             file.seek(self.DEVICES + 112)
             file.write(struct.pack("<Q", nanoseconds))
+
+    def lent(self):
+        """0: the GPU is the job's own; 1: lent; 2: and wanted back."""
+        return struct.unpack_from("<I", self.file.read_bytes(), 20)[0]
+
+    def set_lent(self, lent):
+        with self.file.open("r+b") as file:
+            file.seek(20)
+            file.write(struct.pack("<I", lent))
 
     def used(self, index=0):
         return self.amounts(index)[0]

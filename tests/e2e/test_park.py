@@ -8,107 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from fake_gpu import CONTEXT, FAKE, GIB, MIB, OLD_FAKE, UUIDS, Account, Gpus, Program, stop
-from machine import BIN, PATIENCE
-
-PARK = BIN / "gflow-park"
-RUNNING, LOCKED, PARKED, FAILED = range(4)
-DONE, REFUSED, USAGE, UNCLEAR, BROKEN, NO_ROOM = range(6)
-EACH = GIB + CONTEXT
-
-
-class Below(Program):
-    """One of several programs below a supervisor, which talks through pipes of its own."""
-
-    def __init__(self, process, asks, answers):
-        self.process = process
-        self.asks, self.answers = os.fdopen(asks, "w"), os.fdopen(answers)
-
-    def text(self, command, *numbers):
-        self.asks.write(" ".join([command, *map(str, numbers)]) + "\n")
-        self.asks.flush()
-        answer = self.answers.readline()
-        assert answer, "the program ended"
-        return answer
-
-    def end(self):
-        self.asks.close()
-
-
-class Group:
-    """A process and all below it, as Gpus ends them: who is parked does not see that its input has ended."""
-
-    def __init__(self, first):
-        self.process, self.first = self, first
-
-    def kill(self):
-        os.killpg(self.first.pid, signal.SIGKILL)
-
-    def wait(self):
-        self.first.wait()
-
-
-class Job:
-    """A supervisor and programs below it that use the GPU, each of which filled some of its memory."""
-
-    def __init__(self, gpus, count, account=None, unknown=None):
-        """UNKNOWN: the number of one whose driver does not answer to others."""
-        inner, outer = [], []
-        for _ in range(count):
-            to_program, from_program = os.pipe(), os.pipe()
-            inner.append((to_program[0], from_program[1]))
-            outer.append((to_program[1], from_program[0]))
-        script = "wait"
-        for number, (asks, answers) in reversed(list(enumerate(inner))):
-            variable = "GFLOW_VIRTUAL_CLOCK=none " if number == unknown else ""
-            script = f"{variable}{FAKE}/cuda_client proc <&{asks} >&{answers} & {script}"
-        descriptors = [number for pair in inner for number in pair]
-        self.environment = gpus.environment
-        of_job = self.environment | ({"LD_PRELOAD": str(BIN / "libgflow-share.so"), "GFLOW_SHARE_DIR": str(account.folder)} if account else {})
-        self.process = subprocess.Popen(["bash", "-c", script], env=of_job, pass_fds=descriptors, start_new_session=True)
-        gpus.programs.append(Group(self.process))
-        for number in descriptors:
-            os.close(number)
-        self.programs = [Below(self.process, *pair) for pair in outer]
-        self.blocks, self.sums = [], []
-        for seed, program in enumerate(self.programs, start=1):
-            program.start()
-            self.blocks.append(program.get("alloc", GIB))
-            self.sums.append(program.get("fill", self.blocks[-1], MIB, seed))
-        self.watch = gpus.program()
-        self.watch.get("init")
-
-    def begin(self, verb, *options, seconds=PATIENCE, **more):
-        start_time = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()[19]
-        arguments = [PARK, verb, str(self.process.pid), start_time, str(seconds), *map(str, options)]
-        return subprocess.Popen(arguments, env=self.environment | more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    @staticmethod
-    def answer(begun):
-        """(exit status, what it said)"""
-        with begun:
-            out, err = begun.communicate(timeout=2 * PATIENCE)
-        assert "Sanitizer" not in err
-        return begun.returncode, out
-
-    def ask(self, *words, **more):
-        return self.answer(self.begin(*words, **more))
-
-    def pids(self):
-        found = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=True)
-        return [int(pid) for pid in found.stdout.split()]
-
-    def standings(self):
-        """Of those that the driver knows."""
-        return {standing for result, *given in (self.watch.ask("state_of", pid) for pid in self.pids()) for standing in given if result == 0}
-
-    def used(self):
-        return self.watch.get("used", 0)[0]
-
-    def is_as_it_was(self):
-        """Its programs run, and their memory is where it was and holds what it held."""
-        assert self.standings() == {RUNNING} and self.used() == len(self.programs) * EACH
-        return [program.get("sum", block, MIB) for program, block in zip(self.programs, self.blocks, strict=True)] == self.sums
+from fake_gpu import CONTEXT, GIB, MIB, OLD_FAKE, UUIDS, Account, Gpus, stop
+from machine import PATIENCE
+from park_job import BROKEN, DONE, EACH, FAILED, LOCKED, NO_ROOM, PARK, PARKED, REFUSED, RUNNING, UNCLEAR, USAGE, Job
 
 
 @pytest.fixture
@@ -360,6 +262,7 @@ def test_a_supervisor_that_is_gone_is_told_and_so_is_what_is_not_understood(gpus
     wrong_numbers = [["park", "x", "1", "1"], ["park", "1", "1", "0"], ["park", "1", "1", str(2**63 - 1)], ["park", str(2**32), "1", "1"]]
     wrong_numbers += [["park", "1", "1", "1", "--user", str(2**32)], ["unpark", "1", "1", "1", "--room", f"GPU={2**64 - 1}"]]
     wrong_options = [[*understood, *more] for more in (["--user"], ["--user", "me"], ["--room", "GPU=1"], ["--all", "1"])]
+    wrong_options += [[*understood, "--watched", ""], ["unpark", "1", "1", "1", "--watched", "account"]]
     for words in ([], ["park"], ["stop", "1", "1", "1"], *wrong_numbers, *wrong_options):
         done = subprocess.run([PARK, *words], env=gpus.environment, capture_output=True, text=True, check=False)
         assert done.returncode == USAGE and done.stdout == "" and done.stderr.startswith("Usage: gflow-park probe\n")

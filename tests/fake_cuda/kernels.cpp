@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+
 #include "process.h"
 
 // Modules, and kernels, which take a microsecond for each block of their grid. One without blocks
@@ -9,6 +11,11 @@ namespace fake_cuda {
 namespace {
 
 constexpr Work kBlockTime = 1000;
+
+std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+
+/// Those of the last cuLaunchKernel, in their order.
+std::array<std::uint64_t, 11> arguments;
 
 abi::Result launch(abi::Stream stream, std::uint64_t x, std::uint64_t y, std::uint64_t z) {
   const Work length = x * y * z * kBlockTime;
@@ -34,6 +41,10 @@ abi::Result put(abi::Stream stream, Work length) {
 /// Not of the driver: lets the kernel end that waits for it.
 FAKE_EXPORT void fakeCudaTell(abi::Device device) {
   Machine::get()->tell(static_cast<std::size_t>(device));
+}
+/// Not of the driver: one argument of the last cuLaunchKernel.
+FAKE_EXPORT std::uint64_t fakeCudaArgument(int place) {
+  return arguments[static_cast<std::size_t>(place)];
 }
 /// Not of the driver: nanoseconds that the device has worked for this process.
 FAKE_EXPORT std::uint64_t fakeCudaBusy(abi::Device device) {
@@ -99,20 +110,32 @@ abi::Result cuLaunchGridAsync(abi::Function, int width, int height, abi::Stream 
 }
 
 // NOLINTBEGIN(readability-function-size): the driver's interface
-#define FAKE_LAUNCH(name)              \
-  abi::Result name(abi::Function,      \
-                   unsigned int x,     \
-                   unsigned int y,     \
-                   unsigned int z,     \
-                   unsigned int,       \
-                   unsigned int,       \
-                   unsigned int,       \
-                   unsigned int,       \
-                   abi::Stream stream, \
-                   void**,             \
-                   void**) {           \
-    const Call call(__func__);         \
-    return launch(stream, x, y, z);    \
+#define FAKE_LAUNCH(name)                     \
+  abi::Result name(abi::Function function,    \
+                   unsigned int x,            \
+                   unsigned int y,            \
+                   unsigned int z,            \
+                   unsigned int block_x,      \
+                   unsigned int block_y,      \
+                   unsigned int block_z,      \
+                   unsigned int shared_bytes, \
+                   abi::Stream stream,        \
+                   void** parameters,         \
+                   void** extra) {            \
+    const Call call(__func__);                \
+    const Guard guard(Process::get().lock);   \
+    arguments = {number_of(function),         \
+                 x,                           \
+                 y,                           \
+                 z,                           \
+                 block_x,                     \
+                 block_y,                     \
+                 block_z,                     \
+                 shared_bytes,                \
+                 number_of(stream),           \
+                 number_of(parameters),       \
+                 number_of(extra)};           \
+    return launch(stream, x, y, z);           \
   }
 FAKE_LAUNCH(cuLaunchKernel)
 FAKE_LAUNCH(cuLaunchKernel_ptsz)

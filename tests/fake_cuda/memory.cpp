@@ -43,6 +43,17 @@ std::uint64_t bytes_of(std::uint64_t width,
          std::max<std::uint64_t>(depth, 1) * element.bits / 8;
 }
 
+/// The last that was set, of any texture.
+struct Clamp {
+  abi::TextureReference texture = nullptr;
+  float least = 0;
+  float most = 0;
+};
+Clamp& clamp() {
+  static Clamp kept;
+  return kept;
+}
+
 template <typename Handle>
 abi::Result get_array(std::uint64_t bytes, Handle* array) {
   abi::DevicePtr address = 0;
@@ -69,6 +80,8 @@ FAKE_DECLARE(cuArray3DCreate_v2);
 FAKE_DECLARE(cuArrayDestroy);
 FAKE_DECLARE(cuMipmappedArrayCreate);
 FAKE_DECLARE(cuMipmappedArrayDestroy);
+FAKE_DECLARE(cuTexRefSetMipmapLevelClamp);
+FAKE_DECLARE(cuTexRefGetMipmapLevelClamp);
 
 abi::Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   const Call call(__func__);
@@ -172,6 +185,22 @@ abi::Result cuMipmappedArrayCreate(abi::MipmappedArray* array,
 abi::Result cuMipmappedArrayDestroy(abi::MipmappedArray array) {
   const Call call(__func__);
   return free_block(reinterpret_cast<abi::DevicePtr>(array));
+}
+
+abi::Result cuTexRefSetMipmapLevelClamp(abi::TextureReference texture, float least, float most) {
+  const Call call(__func__);
+  const Guard guard(Process::get().lock);
+  clamp() = {texture, least, most};
+  return abi::kSuccess;
+}
+
+abi::Result cuTexRefGetMipmapLevelClamp(float* least, float* most, abi::TextureReference texture) {
+  const Call call(__func__);
+  const Guard guard(Process::get().lock);
+  if (clamp().texture != texture) return abi::kInvalidHandle;
+  *least = clamp().least;
+  *most = clamp().most;
+  return abi::kSuccess;
 }
 
 }  // extern "C"

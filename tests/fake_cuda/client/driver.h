@@ -45,6 +45,8 @@ namespace abi = gflow::cuda::abi;
   X(cuArrayDestroy, cuArrayDestroy)                                               \
   X(cuMipmappedArrayCreate, cuMipmappedArrayCreate)                               \
   X(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy)                             \
+  X(cuTexRefSetMipmapLevelClamp, cuTexRefSetMipmapLevelClamp)                     \
+  X(cuTexRefGetMipmapLevelClamp, cuTexRefGetMipmapLevelClamp)                     \
   X(cuCtxSynchronize, cuCtxSynchronize)                                           \
   X(cuStreamCreate, cuStreamCreate)                                               \
   X(cuLaunchGridAsync, cuLaunchGridAsync)                                         \

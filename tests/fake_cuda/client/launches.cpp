@@ -75,6 +75,50 @@ std::string keep_busy(const Functions& cu, const Request& asked, Launch launch_o
   return said(abi::kSuccess, worked);
 }
 
+/// "STREAM": whether the driver gets each argument of a launch.
+std::string kernel_arguments(const Functions& cu, const Request& asked) {
+  auto* const argument = of_fake<std::uint64_t(int)>("fakeCudaArgument");
+  const auto pointer = [](std::uint64_t number) { return reinterpret_cast<void**>(number); };
+  auto* const function = reinterpret_cast<abi::Function>(0x1111'1111'1111);
+  const abi::Result result = cu.cuLaunchKernel(function,
+                                               1,
+                                               2,
+                                               3,
+                                               0x8000'0004,
+                                               0x8000'0005,
+                                               0x8000'0006,
+                                               0x8000'0007,
+                                               asked.handle<abi::Stream>(0),
+                                               pointer(0x2222'2222'2222),
+                                               pointer(0x3333'3333'3333));
+  int place = 0;
+  bool is_same = true;
+  for (const std::uint64_t each : {std::uint64_t{0x1111'1111'1111},
+                                   std::uint64_t{1},
+                                   std::uint64_t{2},
+                                   std::uint64_t{3},
+                                   std::uint64_t{0x8000'0004},
+                                   std::uint64_t{0x8000'0005},
+                                   std::uint64_t{0x8000'0006},
+                                   std::uint64_t{0x8000'0007},
+                                   asked.number(0),
+                                   std::uint64_t{0x2222'2222'2222},
+                                   std::uint64_t{0x3333'3333'3333}}) {
+    is_same = is_same && argument(place++) == each;
+  }
+  return said(result, is_same ? 1 : 0);
+}
+
+/// Whether the driver gets numbers with a fraction.
+std::string float_arguments(const Functions& cu) {
+  auto* const texture = reinterpret_cast<abi::TextureReference>(0x4444'4444'4444);
+  const abi::Result result = cu.cuTexRefSetMipmapLevelClamp(texture, 0.25F, 1.5e30F);
+  float least = 0;
+  float most = 0;
+  if (result == abi::kSuccess) (void)cu.cuTexRefGetMipmapLevelClamp(&least, &most, texture);
+  return said(result, least == 0.25F && most == 1.5e30F ? 1 : 0);
+}
+
 }  // namespace
 
 void add_launches(Commands& commands, const Functions& cu) {
@@ -87,6 +131,8 @@ void add_launches(Commands& commands, const Functions& cu) {
                        static_cast<unsigned int>(asked.number(0)),
                        asked.handle<abi::Stream>(1)));
   };
+  commands["kernel_arguments"] = [&](const Request& asked) { return kernel_arguments(cu, asked); };
+  commands["float_arguments"] = [&](const Request&) { return float_arguments(cu); };
   commands["graph"] = [&](const Request& asked) { return graph(cu, asked); };
   commands["launch_graph"] = [&](const Request& asked) {
     return said(cu.cuGraphLaunch(asked.handle<abi::GraphExec>(0), asked.handle<abi::Stream>(1)));

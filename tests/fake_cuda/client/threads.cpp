@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -36,6 +37,22 @@ std::string stress(const Functions& cu, const Request& asked) {
   }
   for (std::thread& thread : threads) thread.join();
   return said(cu.cuStreamSynchronize(nullptr));
+}
+
+/// "ADDRESS BYTES": eight threads read that at once. How many read the same as the first.
+std::string read_at_once(const Functions& cu, const Request& asked) {
+  std::vector<std::string> read(8, std::string(asked.number(1), '\0'));
+  std::atomic<std::size_t> waiting = read.size();
+  std::vector<std::thread> threads;
+  for (std::string& own : read) {
+    threads.emplace_back([&] {
+      --waiting;
+      while (waiting > 0) (void)::sched_yield();
+      (void)cu.cuMemcpyDtoH(own.data(), asked.number(0), own.size());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return said(abi::kSuccess, std::ranges::count(read, read.front()));
 }
 
 /// Looks functions up from sixteen threads while libraries come and go.
@@ -93,6 +110,7 @@ std::string wait_for_memory(const Functions& cu, const Request& asked) {
 
 void add_threads(Commands& commands, const Functions& cu) {
   commands["stress"] = [&](const Request& asked) { return stress(cu, asked); };
+  commands["read_at_once"] = [&](const Request& asked) { return read_at_once(cu, asked); };
   commands["look_up"] = look_up;
   commands["wait_for_memory"] = [&](const Request& asked) { return wait_for_memory(cu, asked); };
 }
