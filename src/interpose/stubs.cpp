@@ -71,8 +71,8 @@ __attribute__((used, visibility("hidden"))) constinit std::atomic<const gflow::i
 /// Where each stub leads, those with names first: to gflow_share_tell until it is known.
 __attribute__((visibility("hidden"))) extern gflow::interpose::Target gflow_share_targets[];
 /// The code of the first and of the one after the last, which all have one length.
-__attribute__((visibility("hidden"))) extern const char gflow_share_first_stub[];
-__attribute__((visibility("hidden"))) extern const char gflow_share_last_stub[];
+__attribute__((visibility("hidden"))) extern char gflow_share_first_stub[];
+__attribute__((visibility("hidden"))) extern char gflow_share_last_stub[];
 /// Calls gflow_share_prepare() and goes where that says, with all arguments as they were.
 __attribute__((visibility("hidden"))) void gflow_share_tell();
 
@@ -90,7 +90,7 @@ abi::Result absent() { return abi::kNotFound; }
 void* stub_at(std::size_t number) {
   const auto length =
       static_cast<std::size_t>(gflow_share_last_stub - gflow_share_first_stub) / kStubs;
-  return const_cast<char*>(gflow_share_first_stub + number * length);
+  return gflow_share_first_stub + number * length;
 }
 
 /// Where the stub of a name leads: it is kept once there is something.

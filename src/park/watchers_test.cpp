@@ -24,30 +24,30 @@ namespace {
 /// An account of whole GPUs in a file, in which this process has a slot.
 class Watchers : public testing::Test {
  protected:
-  Watchers() : path_(testing::TempDir() + "watchers" + std::to_string(::getpid())) {
-    share::AccountBook book(*account_);
+  Watchers() : path(testing::TempDir() + "watchers" + std::to_string(::getpid())) {
+    share::AccountBook book(*account);
     const std::string bytes = share::encode_account({}).value();
-    std::memcpy(static_cast<void*>(account_.get()), bytes.data(), bytes.size());
+    std::memcpy(static_cast<void*>(account.get()), bytes.data(), bytes.size());
     EXPECT_TRUE(book.enter(share::this_process()));
     write();
   }
-  ~Watchers() override { std::filesystem::remove(path_); }
+  ~Watchers() override { std::filesystem::remove(path); }
   Watchers(const Watchers&) = delete;
   Watchers& operator=(const Watchers&) = delete;
 
   void write() const {
-    const auto* const bytes = reinterpret_cast<const char*>(account_.get());
-    EXPECT_TRUE(os::write_file(path_, {bytes, sizeof(share::Account)}));
+    const auto* const bytes = reinterpret_cast<const char*>(account.get());
+    EXPECT_TRUE(os::write_file(path, {bytes, sizeof(share::Account)}));
   }
   [[nodiscard]] std::string why_not(pid_t process) const {
     const auto facts = os::process_facts(process);
     if (!facts) return "gone";
-    const auto checked = check_watchers(path_, {*facts});
+    const auto checked = check_watchers(path, {*facts});
     return checked ? "" : checked.error().message;
   }
 
-  std::string path_;
-  std::unique_ptr<share::Account> account_ = std::make_unique<share::Account>();
+  std::string path;
+  std::unique_ptr<share::Account> account = std::make_unique<share::Account>();
 };
 
 /// A child that waits to be killed, of a parent that may be another process.
@@ -94,8 +94,8 @@ TEST_F(Watchers, AreThoseWithASlot) {
 TEST_F(Watchers, AreNotKnownInAnotherPidNamespace) {
   const Child other(true);
   if (other.pid == 0) GTEST_SKIP() << "this user may not make a pid namespace";
-  account_->processes[1].pid_namespace = account_->processes[0].pid_namespace + 1;
-  account_->processes[1].pid = 2;
+  account->processes[1].pid_namespace = account->processes[0].pid_namespace + 1;
+  account->processes[1].pid = 2;
   write();
   EXPECT_EQ(why_not(other.pid),
             "process " + std::to_string(other.pid) +
@@ -106,16 +106,16 @@ TEST_F(Watchers, AreNotKnownInAnotherPidNamespace) {
 TEST_F(Watchers, WhoHasEndedNeedNotTell) {
   ProcessFacts gone = os::process_facts(::getpid()).value();
   gone.start_time -= 1;
-  EXPECT_TRUE(check_watchers(path_, {gone}));
+  EXPECT_TRUE(check_watchers(path, {gone}));
 }
 
 TEST_F(Watchers, AreInAnAccountOfWholeGpus) {
-  account_->version = share::kOlderAccountVersion;
+  account->version = share::kOlderAccountVersion;
   write();
-  EXPECT_EQ(why_not(::getpid()), path_ + " is not the account of a job with whole GPUs");
-  EXPECT_TRUE(os::write_file(path_, ""));
-  EXPECT_EQ(why_not(::getpid()), path_ + " is not the account of a job with whole GPUs");
-  std::filesystem::remove(path_);
+  EXPECT_EQ(why_not(::getpid()), path + " is not the account of a job with whole GPUs");
+  EXPECT_TRUE(os::write_file(path, ""));
+  EXPECT_EQ(why_not(::getpid()), path + " is not the account of a job with whole GPUs");
+  std::filesystem::remove(path);
   EXPECT_NE(why_not(::getpid()), "");
 }
 

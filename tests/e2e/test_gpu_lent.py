@@ -16,6 +16,7 @@ from park_job import DONE, EACH, PARKED, REFUSED, RUNNING, Job
 
 LOOKUPS = ["linked", "dlsym", "old_dlsym", "default", "deepbind", "proc", "proc_v1"]
 OWN, LENT, WANTED = range(3)
+NOT_FOUND = "500"
 NO_LIBRARY = " does not load libgflow-share.so, and could not tell that it wants its GPU back\n"
 REAL = (Path(__file__).parents[2] / "src/interpose/real.h").read_text()
 HOOKS = set(re.findall(r"X\((cu\w+), cu", REAL.split("GFLOW_CUDA_CALLS")[0]))
@@ -342,3 +343,17 @@ print(of(next_of(b"cuInit")), of(dlsym(None, b"cuInit")), of(next_of(b"cuMemcpy"
     driver = "libgflow-share.so" if kind == "whole" else "libcuda.so.1"
     assert before == ["nothing", "nothing", driver, driver, "nothing", "nothing"]
     assert behind == ["nothing", "nothing", "libcuda.so.1", driver, "nothing", "nothing"]
+
+
+@pytest.mark.parametrize("kind", ["none", "limited", "whole"])
+def test_one_that_is_linked_to_no_driver_is_told_that_there_is_none(gpus, account, tmp_path, kind):
+    """Until there is one, which others loaded for themselves."""
+    accounts = {"none": None, "limited": Account(tmp_path / "limited", {UUIDS[0]: GIB}), "whole": account}
+    script = f"""
+linked = ctypes.CDLL("{FAKE}/libnext_dlsym.so")
+before = linked.call_linked()
+ctypes.CDLL("libcuda.so.1")
+print(before, linked.call_linked())
+"""
+    assert run_python(gpus, script, accounts[kind]) == [NOT_FOUND, "0"]
+    assert account.told() == 0 and len(account.processes()) == (kind == "whole")

@@ -464,6 +464,16 @@ def test_without_a_usable_account_programs_run_and_say_so(gpus, account, spoil, 
     assert said.startswith("gflow: this process is not held to its part of the GPU: ") and words in said
 
 
+def test_an_account_of_the_version_before_limits(gpus, tmp_path):
+    """Of an attempt that was started before gflow was upgraded."""
+    older = Account(tmp_path / "older", {UUIDS[0]: LIMIT}, version=3)
+    with gpus.program(older) as program:
+        program.start()
+        assert program.ask("alloc", 9 * GIB) == OUT_OF_MEMORY
+        program.get("alloc", LIMIT)
+        assert older.used() == LIMIT and program.end() == ""
+
+
 def test_a_limit_below_what_is_used_refuses_and_breaks_nothing(gpus, tmp_path):
     account = Account(tmp_path / "small", {UUIDS[0]: 1000})
     with gpus.program(account) as program:

@@ -15,3 +15,9 @@ extern "C" __attribute__((visibility("default"))) void* next_of(const char* name
   void* volatile const found = ::dlsym(RTLD_NEXT, name);  // who looks up is this library
   return found;
 }
+
+/// As one that is linked to the driver if there is one: what it says; -1 if it is not.
+extern "C" __attribute__((weak)) int cuInit(unsigned int flags);
+extern "C" __attribute__((visibility("default"))) int call_linked() {
+  return cuInit == nullptr ? -1 : cuInit(0);
+}
