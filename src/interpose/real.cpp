@@ -246,6 +246,7 @@ bool is_behind(const char* name) {
 }
 
 void* behind(const char* name) {
+  (void)find_driver();  // where it is loaded it stays, for what is kept of it
   void* const found = real_dlsym()(RTLD_NEXT, name);
   return found != nullptr ? found : of_driver(name);
 }
