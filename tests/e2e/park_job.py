@@ -49,9 +49,9 @@ class Group:
 class Job:
     """A supervisor and programs below it that use the GPU, each of which filled some of its memory."""
 
-    def __init__(self, gpus, count, account=None, unknown=None, how="proc", bare=None, prepare=None):
+    def __init__(self, gpus, count, account=None, unknown=None, how="proc", bare=None, prepare=None, late=None):
         """UNKNOWN: the number of one whose driver does not answer to others. BARE: of one without the library of the account.
-        PREPARE: what each program does first."""
+        PREPARE: what each program does first. LATE: the number of one that does not use the GPU before it is told to."""
         inner, outer = [], []
         for _ in range(count):
             to_program, from_program = os.pipe(), os.pipe()
@@ -75,6 +75,8 @@ class Job:
         for seed, program in enumerate(self.programs, start=1):
             if prepare is not None:
                 prepare(program)
+            if seed - 1 == late:
+                continue
             program.start()
             self.blocks.append(program.get("alloc", GIB))
             self.sums.append(program.get("fill", self.blocks[-1], MIB, seed))

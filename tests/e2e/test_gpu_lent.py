@@ -111,6 +111,9 @@ def test_of_threads_that_call_at_once_one_tells(gpus, account, how):
     for _ in range(5):
         assert asks_while_lent(job, account, lambda: job.programs[0].get("read_at_once", job.blocks[0], MIB)) == 8
     assert job.is_as_it_was()
+    for _ in range(1000):  # and where nothing was taken, so that none waits
+        account.set_lent(LENT)
+        assert job.programs[0].get("read_at_once", job.blocks[0], 64) == 8 and account.told() == 1
 
 
 @pytest.mark.parametrize("how", ["linked", "dlsym", "proc"])
@@ -144,6 +147,22 @@ def test_a_process_without_the_library_keeps_its_memory(gpus, account):
     assert job.ask("park", "--watched", account.file) == (REFUSED, f"process {bare} (cuda_client){NO_LIBRARY}")
     assert job.is_as_it_was()
     assert job.ask("park")[0] == DONE and job.ask("unpark") == (DONE, "")
+
+
+def test_nor_does_one_that_comes_while_the_others_are_locked(gpus, account):
+    """A kernel keeps the lock of the first waiting meanwhile."""
+    job = Job(gpus, 2, account, bare=1, late=1)
+    first, late = job.programs
+    first.get("launch", 0)
+    [known] = account.processes()
+    begun = job.begin("park", "--watched", account.file)
+    while job.watch.ask("asked_of", known) != [0, 1]:
+        assert begun.poll() is None
+    late.get("init")
+    [bare] = set(job.pids()) - {known}
+    first.get("tell", 0)
+    assert job.answer(begun) == (REFUSED, f"process {bare} (cuda_client){NO_LIBRARY}")
+    assert job.standings() == {RUNNING} and first.get("sum", job.blocks[0], MIB) == job.sums[0]
 
 
 def test_a_process_of_which_it_is_not_known_keeps_its_memory(gpus, account):
