@@ -472,7 +472,8 @@ TEST(ScreenStream, IsTheScreenOfAllAtOnce) {
       jobs.push_back(*std::ranges::find(listed.page.jobs, id, &api::JobView::id));
       if (jobs.size() == piece) text += stream.add(std::exchange(jobs, {}));
     }
-    text += stream.add(jobs) + stream.end();
+    text += stream.add(jobs);
+    text += stream.end();
     const std::string whole = queue_screen(listing, listed, who, Painter());
     EXPECT_EQ(words_of(text), words_of(whole)) << piece;
     EXPECT_EQ(stream.first_waiting(), JobId(3));
