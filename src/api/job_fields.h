@@ -97,6 +97,8 @@ void fields(Io& io, T& job) {
   io.field("gpu_memory", job.gpu_memory);
   io.field("gpu_limits", job.gpu_limits);
   io.field("parked", job.parked);
+  io.field("lends", job.lends);
+  io.field("gpu_idle_seconds", job.gpu_idle);
   io.field("attempt", job.attempt);
   io.field("retries", job.retries);
   io.known_amount("pid", job.pid);

@@ -77,6 +77,7 @@ void fields(Io& io, T& job) {
   io.field("suspended", job.suspended);
   io.field("suspended_by_hand", job.suspended_by_hand);
   io.field("suspended_seconds", job.suspended_for);
+  io.field("lends", job.lends);
   io.field("reason", job.reason);
   io.field("peak_gpu_memory_bytes", job.peak_gpu_memory, kMemoryRange);
 }

@@ -70,6 +70,7 @@ struct SnapshotJob {
   bool suspended = false;                      ///< also where it was told to stop then
   bool suspended_by_hand = false;              ///< so that it does not go on by itself
   std::chrono::milliseconds suspended_for{0};  ///< before that, in its present attempt
+  bool lends = false;                          ///< its idle GPU is another's
   std::optional<EndReason> reason{};           ///< of its end
   Memory peak_gpu_memory{};                    ///< most on one device; 0: not known
 };

@@ -60,6 +60,10 @@ struct JobView {
   /// Of one that is, or was, suspended in this attempt: where its GPU memory is, if that is not
   /// where it is without more ado.
   std::optional<ParkedMemory> parked;
+  bool lends = false;  ///< its GPU is another's while it leaves it idle: it runs on
+  /// While it runs: for how long no kernel was seen on any of its GPUs; empty: one was, or that is
+  /// not told.
+  std::optional<std::chrono::seconds> gpu_idle;
   int attempt = 0;  ///< 0: never started
   int retries = 0;
   int pid = 0;

@@ -22,7 +22,8 @@ namespace executor {
 struct Started {
   JobId job;
   int attempt = 0;
-  int pid = 0;  ///< of the job's first process, 0 if it is not known
+  int pid = 0;           ///< of the job's first process, 0 if it is not known
+  bool watches = false;  ///< Wanted would come of it
 };
 struct Gone {
   JobId job;
@@ -36,6 +37,7 @@ struct StillRuns {
   int pid = 0;
   /// Begun: it is found out, or undone, by suspend() or resume(), of which Parks tells.
   ParkedMemory parked{};
+  bool watches = false;  ///< as in Started
 };
 struct Over {
   Outcome outcome;
@@ -52,14 +54,20 @@ struct Adopted {
   int attempt = 0;
   Adoption how;
 };
-/// What became of the GPU memory of an attempt after suspend() or resume(): it is parked, or could
-/// not be and the attempt is suspended with it, or it is back.
+/// What became of the GPU memory of an attempt after suspend(), lend() or resume(): it is parked,
+/// or could not be and the attempt is suspended with it, or runs on with it, or it is back.
 struct Parks {
   JobId job;
   int attempt = 0;
   ParkedMemory parked;
 };
-using Report = std::variant<Started, Gone, Adopted, Parks>;
+/// A program of an attempt wants the GPU it lends, of which it is told after lend(); once each
+/// time.
+struct Wanted {
+  JobId job;
+  int attempt = 0;
+};
+using Report = std::variant<Started, Gone, Adopted, Parks, Wanted>;
 
 /// An attempt of which it is not known how it stands.
 struct Doubt {
@@ -118,6 +126,10 @@ class Executor {
   /// what it has of its GPU is taken to host memory, no more than so much, and Parks follows; 0: it
   /// keeps it, unless it is parked already, which resume() ends, and of which Parks tells.
   virtual void suspend(JobId job, int attempt, Memory park) = 0;
+  /// The same, but its processes run on: what it has of its GPU alone is taken, no more than so
+  /// much. Parks follows, and Wanted when a program of it makes a call of the driver, which waits
+  /// until resume() gave it back. For attempts that watch; for another, Parks says why not.
+  virtual void lend(JobId job, int attempt, Memory most) = 0;
   virtual void resume(JobId job, int attempt) = 0;
   /// The limit counts from the start of the attempt; empty: none. `ran`: how long it has run by
   /// now, without the time it was suspended. Told after each adoption, too.

@@ -11,6 +11,7 @@ class IdleExecutor : public Executor {
   void launch(const LaunchOrder& /*order*/) override {}
   void stop(JobId /*job*/, int /*attempt*/, int /*signal*/, EndReason /*reason*/) override {}
   void suspend(JobId /*job*/, int /*attempt*/, Memory /*park*/) override {}
+  void lend(JobId /*job*/, int /*attempt*/, Memory /*most*/) override {}
   void resume(JobId /*job*/, int /*attempt*/) override {}
   void signal(JobId /*job*/, int /*attempt*/, int /*number*/) override {}
   void change_limit(JobId /*job*/,

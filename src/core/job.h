@@ -309,7 +309,11 @@ struct Running {
   int requeues = 0;
   /// Who suspended it by hand, and only by hand does it go on; "": gflow did, to make room.
   std::string suspended_by{};
-  ParkedMemory parked{};  ///< not stored: whoever runs the attempt knows it
+  /// Its GPU is idle, and another's until it wants it: parked, and its processes run on. Once it
+  /// wants it, it is suspended until it has it back; its time limit goes on meanwhile.
+  bool lends = false;
+  ParkedMemory parked{};  ///< not stored, as the next: whoever runs the attempt knows it
+  bool watches = false;   ///< it would be known when it wants back what it lends
   friend bool operator==(const Running&, const Running&) = default;
 };
 struct Ended {

@@ -304,6 +304,7 @@ struct Description<Running> {
       field<&Running::stood>({.name = "stood_ms", .help = "how long it was suspended before"}),
       field<&Running::suspended_by>(
           {.name = "suspended_by", .help = "who suspended it; empty: gflow, to make room"}),
+      field<&Running::lends>({.name = "lends", .help = "its GPU is idle, and another's meanwhile"}),
   };
 };
 

@@ -20,6 +20,7 @@ Status status_after(const Job& job, Happening what) {
       return Status::Starting;
     case Happening::Started:
     case Happening::Resumed:
+    case Happening::Lent:
       return Status::Running;
     case Happening::Stopping:
       return Status::Completing;
@@ -35,7 +36,8 @@ Status status_after(const Job& job, Happening what) {
 
 bool tells_attempt(Happening what) {
   return what == Happening::Starting || what == Happening::Started || what == Happening::Stopping ||
-         what == Happening::Suspended || what == Happening::Resumed || what == Happening::Ended;
+         what == Happening::Suspended || what == Happening::Resumed || what == Happening::Lent ||
+         what == Happening::Ended;
 }
 
 }  // namespace

@@ -26,12 +26,13 @@ enum class Happening : std::uint8_t {
   Resumed = 9,
   Requeued = 10,  ///< it waits again after an attempt
   Ended = 11,
+  Lent = 12,  ///< its GPU is another's while it leaves it idle
 };
 struct HappeningName {
   Happening what;
   std::string_view type;
 };
-constexpr std::array<HappeningName, 11> kHappenings = {{
+constexpr std::array<HappeningName, 12> kHappenings = {{
     {Happening::Submitted, "job.submitted"},
     {Happening::Held, "job.held"},
     {Happening::Released, "job.released"},
@@ -43,6 +44,7 @@ constexpr std::array<HappeningName, 11> kHappenings = {{
     {Happening::Resumed, "job.resumed"},
     {Happening::Requeued, "job.requeued"},
     {Happening::Ended, "job.ended"},
+    {Happening::Lent, "job.lent"},
 }};
 [[nodiscard]] std::string_view event_type(Happening what);  ///< "job.ended"
 

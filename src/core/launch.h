@@ -43,6 +43,9 @@ struct LaunchOrder {
   std::string work_dir;              ///< absolute
   std::vector<DeviceGrant> devices;  ///< ascending by index
   GpuMode mode = GpuMode::Whole;     ///< of all of them; means nothing without devices
+  /// It may be asked to lend its GPU while it is idle: when a program of it wants it back is to be
+  /// known.
+  bool watches = false;
   bool only_holds = false;  ///< an allocation: who uses the devices is no process of the attempt
   std::vector<int> cpus;    ///< run on these only; empty: on any
   std::optional<std::chrono::seconds> time_limit;  ///< from its start; empty: none

@@ -410,7 +410,11 @@ void Loop::watch_executor(Executor& executor, boost::asio::posix::stream_descrip
 void Loop::take_reports(Executor& executor) {
   for (executor::Report& report : executor.poll()) {
     if (const auto* started = std::get_if<executor::Started>(&report)) {
-      shell_.post(engine::event::AttemptStarted{started->job, started->attempt, started->pid});
+      shell_.post(engine::event::AttemptStarted{
+          started->job, started->attempt, started->pid, started->watches});
+    } else if (const auto* wanted = std::get_if<executor::Wanted>(&report)) {
+      spdlog::info("job {} wants the GPU back that it lends", wanted->job.value);
+      shell_.post(engine::event::GpuWanted{wanted->job, wanted->attempt});
     } else if (const auto* adopted = std::get_if<executor::Adopted>(&report)) {
       shell_.adopted(adopted->job, adopted->attempt, adopted->how);
     } else if (auto* parks = std::get_if<executor::Parks>(&report)) {
@@ -435,10 +439,14 @@ void Loop::take_reports(Executor& executor) {
 /// Whether the GPU memory of suspended jobs can be taken to host memory here.
 bool Loop::parks() const { return parts_.executors.front().executor->parks(parts_.node); }
 
-void Loop::log_parking(const executor::Parks& parks) {
+void Loop::log_parking(const executor::Parks& parks) const {
   if (!parks.parked.refused.empty()) {
-    spdlog::warn("job {} keeps its GPU memory while it is suspended: {}",
+    const Job* job = state_.find(parks.job);
+    const auto* running = job == nullptr ? nullptr : std::get_if<Running>(&job->state);
+    const bool lends = running != nullptr && running->lends;
+    spdlog::warn("job {} keeps {}: {}",
                  parks.job.value,
+                 lends ? "the GPU that it leaves idle" : "its GPU memory while it is suspended",
                  printable(parks.parked.refused));
   } else if (parks.parked.how == Parking::Parked) {
     spdlog::info("the GPU memory of job {} is in host memory ({})",

@@ -125,7 +125,7 @@ class Loop : public server::Service {
   void watch_wall_timer();
   void watch_signals();
   void take_reports(Executor& executor);
-  static void log_parking(const executor::Parks& parks);
+  void log_parking(const executor::Parks& parks) const;
   [[nodiscard]] bool parks() const;
   void take_reading();
   [[nodiscard]] Machine reading();

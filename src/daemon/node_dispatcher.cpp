@@ -103,7 +103,10 @@ void NodeDispatcher::suspend(const Job& job) {
   if (executor == nullptr) return;
   const auto* running = std::get_if<Running>(&job.state);
   const bool parks = running != nullptr && running->parked.how == Parking::Begun;
-  executor->suspend(job.id, attempt_of(job)->number, parks ? running->parked.memory : Memory{});
+  const Memory most = parks ? running->parked.memory : Memory{};
+  const int attempt = attempt_of(job)->number;
+  const bool lends = running != nullptr && running->lends;
+  return lends ? executor->lend(job.id, attempt, most) : executor->suspend(job.id, attempt, most);
 }
 
 void NodeDispatcher::resume(const Job& job) {

@@ -11,13 +11,6 @@
 namespace gflow::engine {
 namespace {
 
-/// The job if this very attempt of it is under way; reports about others are late and mean nothing.
-const Job* under_way(const Index& index, JobId id, int attempt) {
-  const Job* job = index.find(id);
-  if (job == nullptr || !is_active(*job) || attempt_of(*job)->number != attempt) return nullptr;
-  return job;
-}
-
 /// Nobody measured how long an attempt ran whose supervisor was killed: until that was noticed.
 Outcome with_run_time(Outcome outcome, const Job& job, Now now) {
   const bool measured = outcome.run_time > std::chrono::milliseconds(0);
@@ -45,16 +38,24 @@ void note_served(Job& job, std::chrono::milliseconds run_time) {
 
 }  // namespace
 
+const Job* under_way(const Index& index, JobId id, int attempt) {
+  const Job* job = index.find(id);
+  if (job == nullptr || !is_active(*job) || attempt_of(*job)->number != attempt) return nullptr;
+  return job;
+}
+
 void Step::take(const event::AttemptStarted& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
-  judge_node(*job, nullptr);
+  const bool is_new = std::holds_alternative<Starting>(job->state);
+  // One that is found running after a restart says nothing of launches.
+  if (is_new) judge_node(*job, nullptr);
   // A pid of 0 is one that could not be read.
   if (const auto* running = std::get_if<Running>(&job->state);
-      running != nullptr && (running->attempt.pid == event.pid || event.pid == 0)) {
+      running != nullptr && running->watches == event.watches &&
+      (running->attempt.pid == event.pid || event.pid == 0)) {
     return;
   }
-  const bool is_new = std::holds_alternative<Starting>(job->state);
   index_.change(event.job, [&event](Job& changed) {
     Running running;
     if (auto* starting = std::get_if<Starting>(&changed.state)) {
@@ -64,7 +65,8 @@ void Step::take(const event::AttemptStarted& event) {
     } else {
       running = std::get<Running>(changed.state);
     }
-    running.attempt.pid = event.pid;
+    if (event.pid != 0) running.attempt.pid = event.pid;
+    running.watches = event.watches;
     changed.state = std::move(running);
   });
   saved(event.job, is_new ? Happening::Started : Happening::Nothing);
@@ -184,6 +186,10 @@ void Step::take(const event::ParkingChanged& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   const auto* running = job == nullptr ? nullptr : std::get_if<Running>(&job->state);
   if (running == nullptr) return;
+  if (running->lends) {
+    note_lent(*job, event.parked);
+    return index_.fronts.open_all();
+  }
   ParkedMemory parked = event.parked;
   if (running->suspended && parked.how == Parking::None && parked.refused.empty()) return;
   if (!running->suspended && parked.how != Parking::None) parked.how = Parking::Ending;

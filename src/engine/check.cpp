@@ -234,6 +234,7 @@ std::string check_indexes(const Index& index, const Index& fresh) {
   if (fresh.ends != index.ends) return "the index of ends is wrong";
   if (fresh.ended != index.ended) return "the index of ended jobs is wrong";
   if (fresh.preemptible != index.preemptible) return "the index of preemptible jobs is wrong";
+  if (fresh.lenders != index.lenders) return "the index of jobs that may lend is wrong";
   if (fresh.suspended != index.suspended) return "the index of suspended jobs is wrong";
   return {};
 }

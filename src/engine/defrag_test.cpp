@@ -418,7 +418,7 @@ std::string start(Ledger& ledger, const Job& job, const std::vector<Allocation>&
 }
 
 void stop(Ledger& ledger, const Job& job) {
-  const DemandIndex demand = ledger.intern(placement::demand_of(job.spec.request));
+  const DemandIndex demand = ledger.intern(placement::demand_of(job.spec));
   for (const Placement& part : placed(ledger, allocations_of(*attempt_of(job)))) {
     ledger.give_back(demand, part);
   }
@@ -500,9 +500,8 @@ std::optional<std::int64_t> cheapest_move(const world::World& world, JobId waiti
     stop(ledger, *job);
     std::vector<placement::NodeState> nodes;
     for (NodeIndex at = 0; at < ledger.size(); ++at) nodes.push_back(ledger.state(at));
-    const std::array demands = {
-        ledger.intern(placement::demand_of(state.find(waiting)->spec.request)),
-        ledger.intern(placement::demand_of(job->spec.request))};
+    const std::array demands = {ledger.intern(placement::demand_of(state.find(waiting)->spec)),
+                                ledger.intern(placement::demand_of(job->spec))};
     if (!all_fit(ledger, nodes, demands)) continue;
     const auto ran = std::chrono::floor<seconds>(run_time_of(*job, world.now().mono)).count();
     const std::int64_t cost = ran * gpu_parts_of(job->spec.request);

@@ -48,7 +48,8 @@ struct Signal {
   int attempt = 0;
   int number = 0;
 };
-/// Stop every process of the attempt where it stands, or let it go on. Safe to repeat.
+/// Stop every process of the attempt where it stands, or let it go on. Of one that lends its GPU
+/// only take that away, or give it back. Safe to repeat.
 struct Suspend {
   JobId job;
   int attempt = 0;

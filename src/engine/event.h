@@ -99,6 +99,7 @@ struct AttemptStarted {
   JobId job;
   int attempt = 0;
   int pid = 0;
+  bool watches = false;  ///< it will be told when a program of it wants a GPU that is lent
 };
 /// All processes of an attempt are gone (or it never had any).
 struct AttemptEnded {
@@ -128,6 +129,11 @@ struct ParkingChanged {
   JobId job;
   int attempt = 0;
   ParkedMemory parked;
+};
+/// A program of an attempt wants the GPU that it lends.
+struct GpuWanted {
+  JobId job;
+  int attempt = 0;
 };
 /// Nodes that are there, by name: new ones, those that are not what they were, those that answer
 /// again. Processes listed per device are only those not gflow's.
@@ -219,6 +225,9 @@ struct Policy {
   /// than is reserved for them.
   bool stop_overuse = false;
   Memory overuse_margin = Memory::gib(2);
+  /// A job that has left its GPU idle for so long lends it to one that waits and is queued again
+  /// when it has to make room, until it wants it back. 0: none does.
+  std::chrono::seconds lend_idle_after{0};
 
   [[nodiscard]] OtherUse other_use() const {
     return share_with_others ? OtherUse::Shared : OtherUse::Barred;
@@ -247,6 +256,7 @@ using Event = std::variant<event::Submit,
                            event::StopBegun,
                            event::StopRefused,
                            event::ParkingChanged,
+                           event::GpuWanted,
                            event::NodesChanged,
                            event::NodeUnreachable,
                            event::NodeRemoved,

@@ -205,7 +205,7 @@ Result<void> check_dependencies(const Index& index,
 Result<void> check_request(Index& index, const Request& request) {
   GF_CHECK(check_sense(index.policy, request));
   const Ledger& ledger = index.ledger;
-  const PassingDemand passing(index, request);
+  const PassingDemand passing(index, placement::demand_of(request));
   const placement::DemandIndex demand = passing.index();
   const Demand& wanted = ledger.demand(demand);
   int fitting = 0;

@@ -21,7 +21,8 @@ bool has_more(const DeviceState& now, const DeviceState& before) {
   const bool joined = now.mode == before.mode || before.users == 0;
   return !same || !joined || (now.usable && !before.usable) || now.free > before.free ||
          now.memory_free > before.memory_free || now.users < before.users ||
-         now.suspended < before.suspended || now.time_sliced < before.time_sliced;
+         now.suspended < before.suspended || now.lent < before.lent ||
+         now.time_sliced < before.time_sliced;
 }
 
 bool has_more(const NodeState& now, const NodeState& before) {

@@ -5,6 +5,7 @@
 
 #include "core/stop.h"
 #include "engine/index.h"
+#include "engine/lending.h"
 #include "engine/machine_node.h"
 
 /// What active jobs hold: the ledger and the indexes beside it.
@@ -19,11 +20,12 @@ Presence presence_of(const Job& job) {
   if (running == nullptr) return Presence::Working;
   switch (running->parked.how) {
     case Parking::None:
+      if (running->lends) return Presence::Lending;  // how it stands was not told again yet
       return running->suspended ? Presence::Suspended : Presence::Working;
     case Parking::Begun:
-      return Presence::Parking;
+      return running->lends ? Presence::Lending : Presence::Parking;
     case Parking::Parked:
-      return Presence::Parked;
+      return running->lends ? Presence::Lent : Presence::Parked;
     case Parking::Ending:
       return Presence::Unparking;
   }
@@ -43,10 +45,8 @@ bool holds(const Job& job, const std::string& node, int gpu) {
   });
 }
 
-PassingDemand::PassingDemand(Index& index, const Request& request)
-    : index_(index),
-      before_(index.ledger.demands()),
-      demand_(index.ledger.intern(placement::demand_of(request))) {}
+PassingDemand::PassingDemand(Index& index, const placement::Demand& demand)
+    : index_(index), before_(index.ledger.demands()), demand_(index.ledger.intern(demand)) {}
 
 PassingDemand::~PassingDemand() {
   if (index_.ledger.demands() == before_) return;
@@ -55,7 +55,7 @@ PassingDemand::~PassingDemand() {
 }
 
 placement::DemandIndex Index::demand_of(const JobSpec& spec) {
-  return ledger.intern(placement::demand_of(spec.request));
+  return ledger.intern(placement::demand_of(spec));
 }
 
 Shape Index::shape_of(const Job& job) {
@@ -96,6 +96,7 @@ void Index::link_active(const Job& job, const Attempt& attempt) {
   }
   if (goes_on_by_itself(job)) suspended.insert({job.submitted, job.id});
   if (job.spec.preemption != Preemption::None) preemptible.insert(job.id);
+  if (watches(job)) lenders.insert(job.id);
   fair.hold(job.spec.user.uid, gpu_parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.emplace(*end, job.id);
   if (Gang* gang = gangs.find(job.id); gang != nullptr && stop_of(job) == nullptr) ++gang->active;
@@ -123,6 +124,7 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   }
   suspended.erase({job.submitted, job.id});
   preemptible.erase(job.id);
+  lenders.erase(job.id);
   incumbents.erase(job.id);
   stopping.erase(job.id);
   fair.hold(job.spec.user.uid, -gpu_parts_of(job.spec.request));
@@ -256,7 +258,7 @@ Totals Index::totals(NodeIndex index) const {
   totals.gpus = static_cast<int>(node.devices.size());
   totals.gpus_free = static_cast<int>(
       std::ranges::count_if(state.devices, [](const placement::DeviceState& device) {
-        return device.usable && device.users == 0 && device.suspended == 0;
+        return device.usable && device.users == 0 && device.suspended == 0 && device.lent == 0;
       }));
   totals.cpus = static_cast<int>(node.milli_cpus / 1000);
   totals.cpus_free = static_cast<int>(std::max<std::int64_t>(0, state.milli_cpus_free) / 1000);

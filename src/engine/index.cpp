@@ -353,7 +353,7 @@ std::optional<MonoTime> Index::latest_end(const Job& job) const {
     return std::nullopt;
   std::chrono::milliseconds stood{0};
   if (const auto* running = std::get_if<Running>(&job.state)) {
-    if (running->suspended) return std::nullopt;
+    if (running->suspended && !running->lends) return std::nullopt;
     stood = running->stood;
   }
   return attempt->started_mono + *job.spec.time_limit + job.spec.grace + stood;

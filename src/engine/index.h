@@ -87,7 +87,7 @@ struct Index;
 /// A demand asked about and not kept, unless a job has it: what people only ask leaves nothing.
 class PassingDemand {
  public:
-  PassingDemand(Index& index, const Request& request);
+  PassingDemand(Index& index, const placement::Demand& demand);
   ~PassingDemand();
   PassingDemand(const PassingDemand&) = delete;
   PassingDemand& operator=(const PassingDemand&) = delete;
@@ -160,8 +160,12 @@ struct Index {
   std::map<DeviceKey, std::set<JobId>> holders;    ///< devices that have jobs
   std::set<std::pair<WallTime, JobId>> suspended;  ///< to make room, by submission
   std::set<JobId> preemptible;                     ///< active jobs that may have to make room
-  std::set<JobId> sparing;                         ///< State::spare()
-  std::set<JobId> several_stopped_for;             ///< when others were last told to make room
+  std::set<JobId> lenders;                         ///< active jobs that may lend an idle GPU
+  /// Since when no kernel was seen on a device, by node and index; none where one was, or where
+  /// that is not told.
+  std::map<std::pair<std::string, int>, MonoTime> idle;
+  std::set<JobId> sparing;              ///< State::spare()
+  std::set<JobId> several_stopped_for;  ///< when others were last told to make room
   std::map<placement::NodeIndex, std::multiset<int>> cpus_taken;  ///< by number
   std::set<std::pair<MonoTime, JobId>> ends;  ///< active jobs with a limit, by latest end
   EndedJobs ended;
@@ -281,6 +285,18 @@ struct Index {
   [[nodiscard]] bool is_patient(const Job& job) const;
   /// How long until a running job may have to give way by time alone; nothing if none ever does.
   [[nodiscard]] std::optional<std::chrono::seconds> next_look() const;
+  /// Takes a reading of a node's devices: which are idle. Whether one is that was not before, and
+  /// that may be lent.
+  bool note_idle(const Machine& machine);
+  /// The devices of an attempt count as used now.
+  void note_use(const Attempt& attempt);
+  /// Since when all devices of an active job are idle, in its present attempt; nothing if one is
+  /// not, or it has none.
+  [[nodiscard]] std::optional<MonoTime> idle_since(const Job& job) const;
+  /// When the next of them may lend its GPU, by time alone; nothing if none ever does.
+  [[nodiscard]] std::optional<MonoTime> next_lend() const;
+  /// Whether anybody might make room for one that waits.
+  [[nodiscard]] bool may_make_room() const;
   /// How long an active job has been at it, its present attempt only.
   [[nodiscard]] std::chrono::seconds ran(const Job& job) const;
   /// The shape of the job, its demand interned.

@@ -21,6 +21,12 @@ DeviceGrant grant_of(const Index& index, const Machine& machine, const Request& 
   return grant;
 }
 
+/// Only one whole GPU of NVIDIA's can be parked.
+bool is_lendable(const LaunchOrder& order) {
+  return order.mode == GpuMode::Whole && !order.only_holds && order.devices.size() == 1 &&
+         order.devices.front().vendor == "nvidia" && !order.devices.front().uuid.empty();
+}
+
 }  // namespace
 
 LaunchOrder launch_order(const Index& index, const Job& job) {
@@ -37,6 +43,7 @@ LaunchOrder launch_order(const Index& index, const Job& job) {
   }
   order.mode = job.spec.request.mode;
   order.only_holds = job.spec.allocation;
+  order.watches = index.policy.lend_idle_after > std::chrono::seconds(0) && is_lendable(order);
   order.cpus = attempt.allocation.cpus;
   order.time_limit = job.spec.time_limit;
   order.grace = job.spec.grace;

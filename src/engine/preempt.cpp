@@ -3,6 +3,7 @@
 #include <map>
 
 #include "engine/backfill.h"
+#include "engine/lending.h"
 #include "engine/parking.h"
 #include "engine/preemption_plan.h"
 #include "engine/step_internal.h"
@@ -18,27 +19,37 @@ namespace {
 /// How long it takes to park a job, or to bring back what was: of 80 GiB.
 constexpr std::chrono::seconds kParkingTakes{15};
 
+/// Whether one that waits may have a GPU that another would lend.
+bool might_borrow(const Index& index, const PreemptionCandidates& candidates) {
+  return std::ranges::any_of(candidates.able, &PreemptionCandidate::lends) &&
+         std::ranges::any_of(index.fronts.all(), [&index](const Front& front) {
+           return index.ledger.demand(index.fronts.shape(front.shape).demand).borrows;
+         });
+}
+
 }  // namespace
 
 /// Whether for any that waits room might be made, or is being made: asked of the places alone,
 /// where nothing has room.
 bool Step::might_preempt() {
-  if (!index_.policy.preempt || index_.preemptible.empty() || index_.ready.empty()) return false;
+  if (!index_.may_make_room() || index_.ready.empty()) return false;
   if (!candidates_) candidates_ = preemption_candidates(index_);
   if (!candidates_->leaving.empty()) return true;
-  if (candidates_->able.empty()) return false;
-  const auto lowest = std::ranges::min_element(
-      candidates_->able, {}, [](const PreemptionCandidate& one) { return one.place.priority; });
+  if (might_borrow(index_, *candidates_)) return true;
+  std::optional<int> lowest;
   std::map<int, std::int64_t> last;  // by priority, of those that may give way to one of it
   for (const PreemptionCandidate& one : candidates_->able) {
+    if (!one.stops) continue;
+    lowest = std::min(lowest.value_or(one.place.priority), one.place.priority);
     if (!one.settled || index_.policy.order.order == Order::Submission) continue;
     const auto [at, added] = last.emplace(one.place.priority, one.place.rank);
     if (!added) at->second = std::max(at->second, one.place.rank);
   }
+  if (!lowest) return false;
   index_.expect_anew();
   return std::ranges::any_of(index_.fronts.all(), [&](const Front& front) {
     const QueueKey waiting = index_.place_of(front);
-    if (waiting.priority > lowest->place.priority) return true;
+    if (waiting.priority > *lowest) return true;
     const auto same = last.find(waiting.priority);
     return same != last.end() && gives_way(index_.policy.preemption, same->second, waiting.rank);
   });
@@ -48,7 +59,7 @@ bool Step::might_preempt() {
 /// else the nodes are kept for it until those who stop there are gone. Nobody is stopped for a job
 /// that may not pass one whose place is kept, nor again for one that did not take its chance.
 bool Step::preempt_for(JobId id, Places& places) {
-  if (!index_.policy.preempt || index_.preemptible.empty()) return false;
+  if (!index_.may_make_room()) return false;
   if (index_.sparing.contains(id)) return false;
   if (!candidates_) candidates_ = preemption_candidates(index_);
   const Passer passer = index_.passer_of(*index_.find(id));
@@ -85,6 +96,11 @@ bool Step::preempt_for(JobId id, Places& places) {
 Step::Told Step::tell_victims(const PreemptionPlan& plan, JobId by) {
   Told told;
   for (const JobId victim : plan.victims) {
+    if (std::ranges::binary_search(plan.lending, victim)) {
+      lend(victim);
+      told.parking.push_back(victim);
+      continue;
+    }
     if (index_.find(victim)->spec.preemption == Preemption::Suspend) {
       suspend(victim, "");
       if (is_being_parked(*index_.find(victim))) told.parking.push_back(victim);
@@ -134,11 +150,14 @@ void Step::preempt(JobId victim, JobId by) {
   stop(victim, Stop{EndReason::Preempted, index_.find(by)->spec.user, signal});
 }
 
-/// To make room, or by hand: then it may be suspended already.
+/// To make room, or by hand: then it may be suspended already. One that lends its GPU runs no more,
+/// and what was parked stays so.
 void Step::suspend(JobId id, const std::string& by_hand_of) {
   const Job& known = *index_.find(id);
-  const bool stands = status_of(known) == Status::Suspended;
-  const bool is_coming_back = std::get<Running>(known.state).parked.how == Parking::Ending;
+  const Running& before = std::get<Running>(known.state);
+  const bool lends = before.lends;
+  const bool stands = before.suspended && !lends;
+  const bool is_coming_back = before.parked.how == Parking::Ending;
   const auto at = index_.ledger.find(attempt_of(known)->allocation.node);
   const bool parks =
       is_coming_back || (at && can_be_parked(index_, known, index_.ledger.state(*at).memory_free));
@@ -146,7 +165,8 @@ void Step::suspend(JobId id, const std::string& by_hand_of) {
   index_.change(id, [&](Job& job) {
     auto& running = std::get<Running>(job.state);
     if (!stands) running.suspended = index_.now.mono;
-    if (!stands && parks) running.parked = {.how = Parking::Begun, .memory = most};
+    if (!stands && parks && !lends) running.parked = {.how = Parking::Begun, .memory = most};
+    running.lends = false;
     running.suspended_by = by_hand_of;
   });
   saved(id, stands ? Happening::Nothing : Happening::Suspended);
@@ -155,14 +175,16 @@ void Step::suspend(JobId id, const std::string& by_hand_of) {
   effects_.emplace_back(effect::Suspend{id, attempt_of(*index_.find(id))->number});
 }
 
+/// Those first who want back what they lent: it is theirs, whoever waits.
 std::vector<JobId> Step::suspended_in_order() const {
-  std::vector<QueueKey> keys;
+  std::vector<std::pair<bool, QueueKey>> keys;
   for (const auto& [submitted, id] : index_.suspended) {
-    keys.push_back(index_.place_of(*index_.find(id)));
+    const Job& job = *index_.find(id);
+    keys.emplace_back(!is_lending(job), index_.place_of(job));
   }
   std::sort(keys.begin(), keys.end());
   std::vector<JobId> ids;
-  for (const QueueKey& key : keys) ids.push_back(key.id);
+  for (const auto& [others, key] : keys) ids.push_back(key.id);
   return ids;
 }
 
@@ -172,7 +194,7 @@ void Step::resume_before(const std::optional<QueueKey>& place,
                          Places& places) {
   while (!suspended.empty()) {
     const Job& job = *index_.find(suspended.front());
-    if (place && *place < index_.place_of(job)) return;
+    if (place && !is_lending(job) && *place < index_.place_of(job)) return;
     suspended.erase(suspended.begin());
     resume(job.id, places);
   }
@@ -192,15 +214,19 @@ void Step::resume(JobId id, Places& places) {
     if (!index_.ledger.node(placement.node).ready) return;
     NodeState state = index_.ledger.state(placement.node);
     index_.ledger.give_back_on(state, demand, placement.devices, presence);
-    if (!index_.ledger.can_go_on(demand, state, placement.devices, presence)) return;
+    if (!index_.ledger.can_go_on(demand, state, placement.devices, presence)) {
+      if (running.lends) reclaim(id);
+      return;
+    }
   }
   Passer passer = index_.passer_of(job);
   passer.suspended = id;
-  if (!places.let_pass(index_, passer, placements)) return;
+  if (!running.lends && !places.let_pass(index_, passer, placements)) return;
   ++resumes_;
   index_.change(id, [this](Job& changed) {
     auto& state = std::get<Running>(changed.state);
-    state.stood += index_.now.mono - *state.suspended;
+    if (!state.lends) state.stood += index_.now.mono - *state.suspended;
+    state.lends = false;
     state.suspended.reset();
     if (state.parked.how == Parking::Parked) state.parked.how = Parking::Ending;
   });

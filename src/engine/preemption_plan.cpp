@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/backfill.h"
+#include "engine/lending.h"
 #include "engine/parking.h"
 
 namespace gflow::engine {
@@ -22,6 +23,7 @@ struct NodePlan {
   NodeState state;
   std::vector<JobId> stopping;
   std::vector<JobId> victims;
+  std::vector<JobId> lending;     ///< of them
   std::int64_t cost = 0;          ///< compute that stops, in parts of a GPU
   std::optional<QueueKey> first;  ///< of those who stop, the place of the one nearest to a start
 
@@ -44,10 +46,19 @@ void put_as(Index& index, const Job& job, NodeIndex node, Presence presence, Nod
   }
 }
 
+/// Who may have to make room, and how.
+struct Victim {
+  const Job* job = nullptr;
+  QueueKey place;
+  bool lends = false;  ///< its GPU is idle: nothing stops
+};
+
 /// What a victim leaves: all it has, or for one that is only suspended all but memory, of its GPU
-/// or, where that is parked, of the host.
-void vacate(Index& index, const Job& job, NodeIndex node, NodeState& state) {
+/// or, where that is parked, of the host; or its GPU alone.
+void vacate(Index& index, const Victim& victim, NodeIndex node, NodeState& state) {
+  const Job& job = *victim.job;
   without(index, job, node, state);
+  if (victim.lends) return put_as(index, job, node, Presence::Lent, state);
   if (job.spec.preemption != Preemption::Suspend) return;
   NodeState suspended = state;
   put_as(index, job, node, Presence::Suspended, suspended);
@@ -58,37 +69,48 @@ void vacate(Index& index, const Job& job, NodeIndex node, NodeState& state) {
 /// The same of one that was told already: all, or all but what is parked.
 void take_leave(Index& index, const Job& job, NodeIndex node, NodeState& state) {
   without(index, job, node, state);
-  if (is_being_parked(job)) put_as(index, job, node, Presence::Parked, state);
+  if (!is_being_parked(job)) return;
+  put_as(index, job, node, is_lending(job) ? Presence::Lent : Presence::Parked, state);
 }
 
-/// Takes victims, the last in the queue first, until the job fits; then lets those go on that are
-/// not needed after all, the first in the queue first.
-bool take_victims(Index& index,
-                  DemandIndex demand,
-                  const std::vector<const Job*>& worst,
-                  NodePlan& plan) {
+/// Lets those go on that are not needed after all, the first in the queue first: null then.
+void spare_needless(Index& index,
+                    DemandIndex demand,
+                    std::vector<const Victim*>& taken,
+                    NodePlan& plan) {
   const Ledger& ledger = index.ledger;
-  std::vector<const Job*> taken;
-  for (const Job* job : worst) {
-    if (ledger.fits_state(demand, plan.node, plan.state)) break;
-    vacate(index, *job, plan.node, plan.state);
-    taken.push_back(job);
-  }
-  if (!ledger.fits_state(demand, plan.node, plan.state)) return false;
-  for (auto job = taken.rbegin(); job != taken.rend(); ++job) {
+  for (auto victim = taken.rbegin(); victim != taken.rend(); ++victim) {
     NodeState spared = ledger.state(plan.node);
     for (const JobId id : plan.stopping) take_leave(index, *index.find(id), plan.node, spared);
-    for (const Job* other : taken) {
-      if (other != *job && other != nullptr) vacate(index, *other, plan.node, spared);
+    for (const Victim* other : taken) {
+      if (other != *victim && other != nullptr) vacate(index, *other, plan.node, spared);
     }
     if (!ledger.fits_state(demand, plan.node, spared)) continue;
     plan.state = std::move(spared);
-    *job = nullptr;
+    *victim = nullptr;
   }
-  for (const Job* job : taken) {
-    if (job == nullptr) continue;
-    plan.victims.push_back(job->id);
-    plan.cost += cost_of(*job);
+}
+
+/// Takes victims, those that only lend first, then the last in the queue, until the job fits.
+bool take_victims(Index& index,
+                  DemandIndex demand,
+                  const std::vector<Victim>& worst,
+                  NodePlan& plan) {
+  const Ledger& ledger = index.ledger;
+  std::vector<const Victim*> taken;
+  for (const Victim& one : worst) {
+    if (ledger.fits_state(demand, plan.node, plan.state)) break;
+    vacate(index, one, plan.node, plan.state);
+    taken.push_back(&one);
+  }
+  if (!ledger.fits_state(demand, plan.node, plan.state)) return false;
+  spare_needless(index, demand, taken, plan);
+  for (const Victim* victim : taken) {
+    if (victim == nullptr) continue;
+    plan.victims.push_back(victim->job->id);
+    if (victim->lends) plan.lending.push_back(victim->job->id);
+    if (!victim->lends) plan.cost += cost_of(*victim->job);
+    if (!plan.first || victim->place < *plan.first) plan.first = victim->place;
   }
   return true;
 }
@@ -96,7 +118,7 @@ bool take_victims(Index& index,
 /// Those who have to give way to the waiting job, or are on their way out for any other, by node.
 struct NodeCandidates {
   std::vector<JobId> stopping;
-  std::vector<const PreemptionCandidate*> victims;
+  std::vector<Victim> victims;
 };
 using CandidatesByNode = std::map<NodeIndex, NodeCandidates>;
 
@@ -113,13 +135,14 @@ bool is_leaving(const Job& job) {
 
 bool is_still_running(const Job& job) {
   const auto* running = std::get_if<Running>(&job.state);
-  return running != nullptr && !running->stop && !running->suspended;
+  return running != nullptr && !running->stop && !running->suspended && !is_being_parked(job);
 }
 
 bool may_be_preempted(const Index& index,
                       const PreemptionCandidate& candidate,
                       const QueueKey& waiting) {
   const QueueKey& running = candidate.place;
+  if (!candidate.stops) return false;
   if (running.priority != waiting.priority) return running.priority < waiting.priority;
   if (index.policy.order.order == Order::Submission || !candidate.settled) return false;
   return gives_way(index.policy.preemption, running.rank, waiting.rank);
@@ -127,8 +150,10 @@ bool may_be_preempted(const Index& index,
 
 CandidatesByNode candidates_by_node(Index& index,
                                     const PreemptionCandidates& candidates,
-                                    const QueueKey& waiting) {
+                                    const Job& waiting) {
   CandidatesByNode by_node;
+  const QueueKey place = index.place_of(waiting);
+  const bool borrows = index.ledger.demand(index.demand_of(waiting.spec)).borrows;
   const auto each_node = [&](JobId id, auto add) {
     for (const auto& placement : index.placements_of(*attempt_of(*index.find(id)))) {
       add(by_node[placement.node]);
@@ -138,8 +163,11 @@ CandidatesByNode candidates_by_node(Index& index,
     each_node(id, [id](NodeCandidates& there) { there.stopping.push_back(id); });
   }
   for (const PreemptionCandidate& one : candidates.able) {
-    if (!may_be_preempted(index, one, waiting) || !is_still_running(*index.find(one.id))) continue;
-    each_node(one.id, [&one](NodeCandidates& there) { there.victims.push_back(&one); });
+    const Job& job = *index.find(one.id);
+    const bool lends = borrows && one.lends && !is_lending(job);
+    if (!is_still_running(job) || (!lends && !may_be_preempted(index, one, place))) continue;
+    const Victim victim{&job, one.place, lends};
+    each_node(one.id, [&victim](NodeCandidates& there) { there.victims.push_back(victim); });
   }
   return by_node;
 }
@@ -150,16 +178,12 @@ std::optional<NodePlan> plan_on(Index& index,
                                 const NodeCandidates& there) {
   NodePlan plan{.node = node, .state = index.ledger.state(node), .stopping = there.stopping};
   for (const JobId id : there.stopping) take_leave(index, *index.find(id), node, plan.state);
-  std::vector<const PreemptionCandidate*> worst = there.victims;
-  std::ranges::sort(worst, [](const PreemptionCandidate* a, const PreemptionCandidate* b) {
-    return b->place < a->place;
+  std::vector<Victim> worst = there.victims;
+  std::ranges::sort(worst, [](const Victim& a, const Victim& b) {
+    if (a.lends != b.lends) return a.lends;
+    return b.place < a.place;
   });
-  std::vector<const Job*> jobs;
-  for (const PreemptionCandidate* one : worst) jobs.push_back(index.find(one->id));
-  if (!take_victims(index, demand, jobs, plan)) return std::nullopt;
-  for (const PreemptionCandidate* one : worst) {
-    if (std::ranges::find(plan.victims, one->id) != plan.victims.end()) plan.first = one->place;
-  }
+  if (!take_victims(index, demand, worst, plan)) return std::nullopt;
   return plan;
 }
 
@@ -167,13 +191,17 @@ std::optional<NodePlan> plan_on(Index& index,
 
 PreemptionCandidates preemption_candidates(Index& index) {
   PreemptionCandidates found;
-  for (const JobId id : index.preemptible) {
+  std::set<JobId> asked = index.lenders;
+  asked.insert(index.preemptible.begin(), index.preemptible.end());
+  for (const JobId id : asked) {
     const Job& job = *index.find(id);
     if (is_leaving(job)) {
       found.leaving.push_back(id);
     } else if (is_still_running(job)) {
+      const bool stops = index.policy.preempt && index.preemptible.contains(id);
+      const bool lends = may_lend(index, job);
       const bool settled = index.ran(job) >= index.policy.preemption.quantum;
-      found.able.push_back({id, index.place_of(job), settled});
+      if (stops || lends) found.able.push_back({id, index.place_of(job), settled, stops, lends});
     }
   }
   return found;
@@ -185,7 +213,7 @@ std::optional<PreemptionPlan> plan_preemption(Index& index,
                                               const std::set<NodeIndex>& kept) {
   const Job& waiting = *index.find(id);
   const DemandIndex demand = index.demand_of(waiting.spec);
-  const CandidatesByNode by_node = candidates_by_node(index, candidates, index.place_of(waiting));
+  const CandidatesByNode by_node = candidates_by_node(index, candidates, waiting);
   if (by_node.empty()) return std::nullopt;
   std::vector<NodePlan> plans;
   for (const auto& [node, there] : by_node) {
@@ -208,7 +236,9 @@ std::optional<PreemptionPlan> plan_preemption(Index& index,
     found.nodes.emplace(plan.node, std::move(plan.state));
     found.stopping.insert(found.stopping.end(), plan.stopping.begin(), plan.stopping.end());
     found.victims.insert(found.victims.end(), plan.victims.begin(), plan.victims.end());
+    found.lending.insert(found.lending.end(), plan.lending.begin(), plan.lending.end());
   }
+  std::ranges::sort(found.lending);
   std::ranges::sort(found.victims);
   found.victims.erase(std::ranges::unique(found.victims).begin(), found.victims.end());
   return found;

@@ -14,14 +14,17 @@ namespace gflow::engine {
 struct PreemptionPlan {
   std::map<placement::NodeIndex, placement::NodeState> nodes;  ///< as they will be
   std::vector<JobId> stopping;  ///< told to stop already, or being parked
-  std::vector<JobId> victims;   ///< to be told now
+  std::vector<JobId> victims;   ///< to be told now, ascending
+  std::vector<JobId> lending;   ///< of them, those that only lend their GPU, ascending
 };
 
-/// A running job that allows to be stopped.
+/// A running job that allows to be stopped, or leaves its GPU idle.
 struct PreemptionCandidate {
   JobId id;
   QueueKey place;        ///< if it had to queue now
   bool settled = false;  ///< ran for its quantum
+  bool stops = false;    ///< it may have to stop, or be suspended
+  bool lends = false;    ///< may_lend()
 };
 /// Those who can make room. What is said of them stays true for a step; who is stopped in it moves
 /// from one list to the other.

@@ -12,7 +12,7 @@ Result<std::vector<placement::Ranked>> State::rank(const Request& request, std::
   // Scores are kept with the index; nothing that decides changes.
   Index& index = *index_;
   GF_CHECK(check_request(index, request));
-  const PassingDemand passing(index, request);
+  const PassingDemand passing(index, placement::demand_of(request));
   return index.placer->rank(index.ledger, passing.index(), most);
 }
 
@@ -20,7 +20,7 @@ Result<Starts> State::starts(const JobSpec& spec, std::size_t jobs) const {
   Index& index = *index_;
   GF_CHECK(check_request(index, spec.request));
   GF_CHECK(check_gpu_quota(index.policy.gpu_quota, spec));
-  const PassingDemand passing(index, spec.request);
+  const PassingDemand passing(index, placement::demand_of(spec));
   const std::size_t of_user = index.user_limit_left(spec);
   const std::size_t of_group = index.group_limit_left(spec);
   const std::size_t allowed = std::min(of_user, of_group);

@@ -100,7 +100,7 @@ class Blocked {
 /// What does not fit may have room made for it, and lets those go on who come before it: then it is
 /// looked at, too.
 void tell_apart(const Index& index, Candidates& candidates, Blocked& blocked) {
-  const bool all = !index.suspended.empty() || (index.policy.preempt && !index.preemptible.empty());
+  const bool all = !index.suspended.empty() || index.may_make_room();
   for (const Front& front : index.fronts.all()) {
     if (all || !index.fronts.is_full(front.shape)) {
       candidates.add(front);

@@ -213,6 +213,9 @@ class State {
   [[nodiscard]] std::optional<Peak> peak(std::uint32_t uid, std::string_view command) const;
   /// What an active job is seen to use of the memory of its devices, where they tell.
   [[nodiscard]] std::vector<GpuMemoryUse> gpu_memory_of(const Job& job) const;
+  /// For how long no kernel was seen on any device of a running job; nothing if one was, or that is
+  /// not told, or it does not have them now.
+  [[nodiscard]] std::optional<std::chrono::seconds> gpu_idle(const Job& job, Now now) const;
   /// The jobs on a device of a node, ascending; several if they share it.
   [[nodiscard]] std::vector<JobId> holders(const std::string& node, int gpu) const;
 

@@ -101,6 +101,7 @@ void Step::take(const event::NodesChanged& event) {
   bool is_news = false;
   decides_ = time_decides_;
   for (const Machine& machine : event.nodes) {
+    if (index_.note_idle(machine)) decides_ = true;  // when it may be lent
     NodeRecord told{machine};
     if (const auto at = event.unreachable.find(machine.name); at != event.unreachable.end()) {
       told.unreachable = at->second;
@@ -308,6 +309,7 @@ void Step::wake() {
   }
   if (!index_.ready.empty()) {
     if (const auto look = index_.next_look()) at_mono(index_.now.mono + *look);
+    if (const auto lend = index_.next_lend()) at_mono(*lend);
   }
   if (wake.wall || wake.mono) effects_.emplace_back(wake);
 }

@@ -19,8 +19,11 @@ class Places;
 struct Candidate;
 struct Passer;
 
+/// The job if this very attempt of it is under way; reports about others are late and mean nothing.
+[[nodiscard]] const Job* under_way(const Index& index, JobId id, int attempt);
+
 /// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
-/// apply_defrag.cpp, attempts.cpp, health.cpp, schedule.cpp, preempt.cpp and step.cpp.
+/// apply_defrag.cpp, attempts.cpp, health.cpp, schedule.cpp, preempt.cpp, lending.cpp and step.cpp.
 class Step {
  public:
   Step(Index& index, Now now);
@@ -44,6 +47,7 @@ class Step {
   void take(const event::StopBegun& event);
   void take(const event::StopRefused& event);
   void take(const event::ParkingChanged& event);
+  void take(const event::GpuWanted& event);
   void take(const event::Drain& event);
   void take(const event::Tick& event);
   void take(const event::Configure& event);
@@ -145,6 +149,10 @@ class Step {
                      std::vector<JobId>& suspended,
                      Places& places);
   void resume(JobId id, Places& places);
+  // lending.cpp
+  void lend(JobId id);
+  void note_lent(const Job& job, const ParkedMemory& parked);
+  void reclaim(JobId owner);
 
   Index& index_;
   std::vector<Effect> effects_;

@@ -138,7 +138,9 @@ void Step::update(JobId id, JobSpec spec, const JobChanges& changes) {
   index_.change(id, [&spec](Job& job) { job.spec = std::move(spec); });
   const Job& job = *index_.find(id);
   // Known from now on, also of a job on hold, whose reasons are told by it.
-  if (changes.has(&JobSpec::request)) (void)index_.demand_of(job.spec);
+  if (changes.has(&JobSpec::request) || changes.has(&JobSpec::preemption)) {
+    (void)index_.demand_of(job.spec);
+  }
   saved(id, Happening::Changed);
   if (changes.has(&JobSpec::max_concurrent)) limit_group(job, job.spec.max_concurrent);
   const bool moves_limit = changes.has(&JobSpec::time_limit) || changes.has(&Request::share_limit);

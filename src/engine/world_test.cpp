@@ -90,6 +90,7 @@ JobSpec spec_of(const Act& act, WallTime now) {
 
 World::World(Order order) : state_({}, "boot"), now_{WallTime(10'000h), MonoTime(10'000h)} {
   policy_.order.order = order;
+  policy_.lend_idle_after = 1800s;
   state_ = State(policy_, "boot");
   state_.restored(JobId(1));
   for (int i = 0; i < kNodes; ++i) {
@@ -130,6 +131,9 @@ void World::restart() {
   state_.restore(unhealthy_);
   state_.set_lived(lived, now_.mono);
   state_.restored(next_id);
+  for (const auto& [job, attempt] : watching_) {
+    take(step(state_, event::AttemptStarted{job, attempt, 1, true}, now_));
+  }
   for (const auto& [attempt, parked] : parked_) {
     take(step(state_, event::ParkingChanged{attempt.first, attempt.second, parked}, now_));
   }
@@ -226,7 +230,30 @@ void World::act(const Act& act) {
     }
     case Act::Kind::Configure:
       return configure(act.which);
+    case Act::Kind::Idle:
+      return idle(act.which);
+    case Act::Kind::Want:
+      return want(act.which);
   }
+}
+
+void World::idle(int which) {
+  const auto at = machines_.find(fmt::format("n{}", which % kNodes));
+  if (at == machines_.end()) return;
+  for (Device& device : at->second.devices) {
+    device.utilization_percent = which % 5 == 0 ? 50 : 0;
+  }
+  tell(event::NodesChanged{{at->second}});
+}
+
+void World::want(int which) {
+  std::vector<JobId> lenders;
+  for (const Job* job : jobs(Status::Running)) {
+    if (std::get<Running>(job->state).lends) lenders.push_back(job->id);
+  }
+  if (lenders.empty()) return;
+  const JobId id = lenders[static_cast<std::size_t>(which) % lenders.size()];
+  tell(event::GpuWanted{id, attempt_of(*state_.find(id))->number});
 }
 
 void World::change_nodes(int which) {
@@ -253,6 +280,7 @@ void World::configure(int which) {
   policy_.preemption.quantum = which % 3 == 0 ? 60s : 600s;
   policy_.preemption.hysteresis = which % 3 == 1 ? 100s : 60'000s;
   policy_.placement = which % 4 == 0 ? "pack" : "";
+  policy_.lend_idle_after = which % 3 == 2 ? 0s : 1800s;
   tell(event::Configure{policy_});
 }
 
@@ -276,7 +304,7 @@ Event World::answer_to_launch(const LaunchOrder& order) const {
     case 5:
       return event::AttemptRevoked{order.job, order.attempt};
     default:
-      return event::AttemptStarted{order.job, order.attempt, 1};
+      return event::AttemptStarted{order.job, order.attempt, 1, order.watches};
   }
   return event::AttemptEnded{order.job, order.attempt, outcome};
 }
@@ -300,8 +328,11 @@ void World::deliver(const Event& report) {
   if (const auto* parking = std::get_if<event::ParkingChanged>(&report)) {
     const std::pair attempt(parking->job, parking->attempt);
     if (parked_.contains(attempt)) parked_[attempt] = parking->parked;
+  } else if (const auto* started = std::get_if<event::AttemptStarted>(&report)) {
+    if (started->watches) watching_.insert({started->job, started->attempt});
   } else if (const auto* ended = std::get_if<event::AttemptEnded>(&report)) {
     parked_.erase({ended->job, ended->attempt});
+    watching_.erase({ended->job, ended->attempt});
   }
 }
 
@@ -353,7 +384,10 @@ void World::save(const Effect& effect) {
       saved_[saved->job] = *job;
       // Not stored.
       if (auto* ended = std::get_if<Ended>(&saved_[saved->job].state)) ended->outcome.failure = {};
-      if (auto* runs = std::get_if<Running>(&saved_[saved->job].state)) runs->parked = {};
+      if (auto* runs = std::get_if<Running>(&saved_[saved->job].state)) {
+        runs->parked = {};
+        runs->watches = false;
+      }
     }
   } else if (const auto* added = std::get_if<effect::SaveRange>(&effect)) {
     for (std::uint64_t i = 0; i < added->range->count; ++i) {
@@ -397,7 +431,7 @@ std::string World::held_twice() const {
     const auto wanted = static_cast<std::size_t>(job->spec.request.nodes);
     if (parts.size() != wanted) return "a gang is not whole";
     const auto* running = std::get_if<Running>(&job->state);
-    const bool suspended = running != nullptr && running->suspended;
+    const bool suspended = running != nullptr && (running->suspended || running->lends);
     for (const Allocation& part : parts) {
       for (const int gpu : part.gpus) {
         auto& [compute, memory] = held[{part.node, gpu}];

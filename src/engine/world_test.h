@@ -3,6 +3,7 @@
 
 #include <map>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct Act {
     Node,       ///< a node does not answer, answers again, is removed, comes
     Drain,      ///< a device or node is drained, or resumed
     Configure,  ///< the administrator changes the policy
+    Idle,       ///< from now on no GPU of a node is seen to be used; or each is
+    Want,       ///< a program uses the GPU of a job that lends it
   };
   Kind kind = Kind::Submit;
   int which = 0;  ///< of the running jobs, or of all, or of the ways there are
@@ -89,6 +92,8 @@ class World {
   void take(const std::vector<Effect>& effects);
   void save(const Effect& effect);
   [[nodiscard]] Machine machine(const std::string& name) const;
+  void idle(int which);
+  void want(int which);
   void halt(const effect::Suspend& suspend);
   void go_on(const effect::Resume& resume);
   void deliver(const Event& report);
@@ -110,6 +115,7 @@ class World {
   std::vector<Event> reports_;
   /// As the runner knows it, of attempts that are under way.
   std::map<std::pair<JobId, int>, ParkedMemory> parked_;
+  std::set<std::pair<JobId, int>> watching_;
 };
 
 }  // namespace gflow::engine::world

@@ -321,7 +321,7 @@ JobSpec Scheduler::spec_of(const PodEntry& entry) {
   spec.request = *entry.request;
   if (entry.pods_class != nullptr) spec.request.selector = selector_of(*entry.pods_class);
   spec.priority = priority_of(entry.pod.priority);
-  if (preempts_ && !entry.gang) spec.preemption = Preemption::Requeue;
+  if (may_be_evicted(entry)) spec.preemption = Preemption::Requeue;
   spec.grace = std::clamp<std::chrono::seconds>(
       entry.pod.grace, std::chrono::seconds(0), std::chrono::hours(24));
   spec.work_dir = "/";

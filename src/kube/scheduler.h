@@ -223,6 +223,9 @@ class Scheduler {
   void place(PodEntry& entry, const std::string& node, const std::string& given);
   void unplace(PodEntry& entry);
   [[nodiscard]] gflow::JobSpec spec_of(const PodEntry& entry);
+  [[nodiscard]] bool may_be_evicted(const PodEntry& entry) const {
+    return preempts_ && !entry.gang;
+  }
   [[nodiscard]] bool begin_anew(PodEntry& entry);
   // scheduler_claims.cpp
   [[nodiscard]] Bind bind_of(const PodEntry& entry) const;

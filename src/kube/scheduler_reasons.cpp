@@ -46,7 +46,8 @@ Scheduler::Why Scheduler::why(const PodEntry& entry,
                               std::optional<placement::Ledger>& whatif) const {
   gflow::Request request = *entry.request;
   request.selector = selector_of(*entry.pods_class);
-  const placement::Demand demand = placement::demand_of(request);
+  placement::Demand demand = placement::demand_of(request);
+  demand.borrows = request.gpus > 0 && may_be_evicted(entry);
   const placement::Ledger* ledger = &state_.ledger();
   std::optional<placement::DemandIndex> index = ledger->find(demand);
   if (!index) {  // the engine keeps no request that no node could meet

@@ -55,6 +55,9 @@ Running running_of(const api::SnapshotJob& job, WallTime taken) {
     running.suspended = MonoTime{};  // now, by the lab's clock
     if (job.suspended_by_hand) running.suspended_by = job.spec.user.name;
   }
+  // What is done there cannot be told, but that its GPU may have been given to another.
+  running.lends = job.lends;
+  if (job.lends) running.parked.how = Parking::Parked;
   return running;
 }
 

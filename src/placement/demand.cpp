@@ -25,6 +25,12 @@ Demand demand_of(const Request& request) {
   return demand;
 }
 
+Demand demand_of(const JobSpec& spec) {
+  Demand demand = demand_of(spec.request);
+  demand.borrows = spec.request.gpus > 0 && spec.preemption == Preemption::Requeue;
+  return demand;
+}
+
 bool wants(const Demand& demand, std::string_view vendor, std::string_view model) {
   if (!demand.vendor.empty() && demand.vendor != vendor) return false;
   return demand.models.empty() || std::ranges::any_of(demand.models, [&](const std::string& name) {

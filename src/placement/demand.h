@@ -24,6 +24,7 @@ struct Demand {
   Memory memory{};  ///< of the host
   int nodes = 1;
   std::vector<Label> selector;  ///< sorted
+  bool borrows = false;         ///< it may have a device that another job lends while it is idle
 
   friend auto operator<=>(const Demand&, const Demand&) = default;
 
@@ -32,6 +33,8 @@ struct Demand {
   [[nodiscard]] bool only_sees() const { return gpus == 0 && (!vendor.empty() || !models.empty()); }
 };
 [[nodiscard]] Demand demand_of(const Request& request);
+/// Of a job: one that is queued again when it has to make room gives back what it borrows.
+[[nodiscard]] Demand demand_of(const JobSpec& spec);
 
 /// Whether a device of this vendor and model (as the catalogue names it, with or without its size)
 /// is what the demand wants.

@@ -237,7 +237,8 @@ bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
 
 bool Ledger::has_compute(DemandIndex index, const DeviceState& device) const {
   const Demand& wanted = demand(index);
-  return device.free >= share_held(wanted) && mode_allows(wanted, device, rules_);
+  return (device.lent == 0 || wanted.borrows) && device.free >= share_held(wanted) &&
+         mode_allows(wanted, device, rules_);
 }
 
 bool Ledger::has_memory(DemandIndex index, const DeviceState& device) const {
@@ -314,7 +315,8 @@ Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeS
       ++lacks.devices_free;
       continue;
     }
-    if (!device.usable || !mode_allows(wanted, device, rules_)) continue;
+    const bool is_lent = device.lent > 0 && !wanted.borrows;
+    if (!device.usable || is_lent || !mode_allows(wanted, device, rules_)) continue;
     const Share less = std::max(Share{}, share_held(wanted) - device.free);
     // With less compute it would need less memory, too.
     const Memory needs = memory_follows_share(wanted)
@@ -340,12 +342,13 @@ void Ledger::take_on(NodeState& state,
                      const std::vector<int>& devices,
                      Presence presence) const {
   const Demand& wanted = demand(index);
-  if (works(presence)) state.milli_cpus_free -= wanted.milli_cpus;
+  if (has_cpus(presence)) state.milli_cpus_free -= wanted.milli_cpus;
   state.memory_free -= wanted.memory;
   if (has_copy(presence)) state.memory_free -= copy_of(index, state, devices);
   for (const int i : devices) {
     DeviceState& device = state.devices[at(i)];
     device.memory_free -= kept_on(wanted, device.memory_shared, presence);
+    if (lends(presence)) ++device.lent;
     if (!works(presence)) {
       if (has_gpu_memory(presence)) ++device.suspended;
       continue;
@@ -361,12 +364,13 @@ void Ledger::give_back_on(NodeState& state,
                           const std::vector<int>& devices,
                           Presence presence) const {
   const Demand& wanted = demand(index);
-  if (works(presence)) state.milli_cpus_free += wanted.milli_cpus;
+  if (has_cpus(presence)) state.milli_cpus_free += wanted.milli_cpus;
   state.memory_free += wanted.memory;
   if (has_copy(presence)) state.memory_free += copy_of(index, state, devices);
   for (const int i : devices) {
     DeviceState& device = state.devices[at(i)];
     device.memory_free += kept_on(wanted, device.memory_shared, presence);
+    if (lends(presence)) --device.lent;
     if (!works(presence)) {
       if (has_gpu_memory(presence)) --device.suspended;
       continue;
@@ -452,9 +456,12 @@ std::string Ledger::check() const {
         return fmt::format(
             "device {} of node '{}' has {} of its compute free", i, name, share_text(device.free));
       }
-      if (device.suspended < 0) {
-        return fmt::format(
-            "device {} of node '{}' has {} suspended jobs", i, name, device.suspended);
+      if (device.suspended < 0 || device.lent < 0) {
+        return fmt::format("device {} of node '{}' has {} suspended jobs and {} that lend it",
+                           i,
+                           name,
+                           device.suspended,
+                           device.lent);
       }
       if (device.users > 1 && device.mode == GpuMode::Whole) {
         return fmt::format(

@@ -58,19 +58,28 @@ enum class Presence : std::uint8_t {
   Parking,    ///< suspended, and its GPU memory is on its way to host memory: it has both
   Parked,     ///< suspended, and has nothing of its GPUs, but host memory for what it had of them
   Unparking,  ///< works, and has that host memory still
+  Lending,    ///< its GPUs are idle, and their memory is on its way to host memory; it runs on
+  Lent,       ///< so it is there, and others may have its GPUs
 };
-/// Whether it has compute and CPUs.
+/// Whether it has the compute of its GPUs.
 [[nodiscard]] constexpr bool works(Presence presence) {
   return presence == Presence::Working || presence == Presence::Unparking;
 }
+/// Whether it lends its GPUs, to jobs that give them back when it wants them.
+[[nodiscard]] constexpr bool lends(Presence presence) {
+  return presence == Presence::Lending || presence == Presence::Lent;
+}
+[[nodiscard]] constexpr bool has_cpus(Presence presence) {
+  return works(presence) || lends(presence);
+}
 /// Whether it has memory of its GPUs.
 [[nodiscard]] constexpr bool has_gpu_memory(Presence presence) {
-  return presence != Presence::Parked;
+  return presence != Presence::Parked && presence != Presence::Lent;
 }
 /// Whether host memory is its own beyond its demand: Ledger::copy_of().
 [[nodiscard]] constexpr bool has_copy(Presence presence) {
   return presence == Presence::Parking || presence == Presence::Parked ||
-         presence == Presence::Unparking;
+         presence == Presence::Unparking || lends(presence);
 }
 
 /// What is left of a device and who is on it.
@@ -80,6 +89,7 @@ struct DeviceState {
   ModelIndex model = 0;
   std::int16_t users = 0;
   std::int16_t suspended = 0;     ///< jobs that only keep memory here
+  std::int16_t lent = 0;          ///< jobs that lend it: only who borrows is placed here
   std::int16_t time_sliced = 0;   ///< of the users, those in mode TimeSlice
   GpuMode mode = GpuMode::Whole;  ///< of those on it, TimeSlice where modes mix; Whole if none is
   bool usable = true;

@@ -191,9 +191,20 @@ std::optional<NodeIndex> Placer::best_node(const Ledger& ledger,
   return found;
 }
 
+/// What is lent is taken where there is nothing else.
+void Placer::prefer_own(const Ledger& ledger, DemandIndex demand, NodeIndex node) {
+  const std::vector<DeviceState>& devices = ledger.state(node).devices;
+  std::vector<std::uint8_t> own = fits_;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (devices[i].lent > 0) own[i] = 0;
+  }
+  if (std::ranges::count(own, 1) >= ledger.demand(demand).gpus) fits_ = std::move(own);
+}
+
 /// REQUIRES: the demand fits but for host memory.
 Question Placer::question(const Ledger& ledger, DemandIndex demand, const NodeView& view) {
   (void)fits(ledger, demand, view);  // it does; this is for fits_
+  if (ledger.demand(demand).borrows) prefer_own(ledger, demand, view.index);
   return {.ledger = ledger,
           .index = demand,
           .demand = ledger.demand(demand),

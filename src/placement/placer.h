@@ -114,6 +114,7 @@ class Placer {
   [[nodiscard]] Score score(const Ledger& ledger, DemandIndex demand, const NodeView& view);
   /// Fills fits_; whether the demand fits but for host memory.
   [[nodiscard]] bool fits(const Ledger& ledger, DemandIndex demand, const NodeView& view);
+  void prefer_own(const Ledger& ledger, DemandIndex demand, NodeIndex node);
   [[nodiscard]] Question question(const Ledger& ledger, DemandIndex demand, const NodeView& view);
   [[nodiscard]] DeviceChoice devices(const Ledger& ledger,
                                      DemandIndex demand,

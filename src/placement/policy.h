@@ -27,7 +27,7 @@ struct NodeView {
   bool open = false;
   ModelIndex model = -1;        ///< of all devices; -1 if they differ or there are none
   bool time_sliced = false;     ///< some device is shared by jobs that take turns
-  bool has_suspended = false;   ///< a job on some device only keeps memory
+  bool has_suspended = false;   ///< a job on some device only keeps memory, or lends it
   bool knows_memory = false;    ///< the memory of some device is known
   int idle = 0;                 ///< devices nobody is on
   std::int32_t max_free = 0;    ///< the largest of free

@@ -151,6 +151,51 @@ Result<void> AttemptFiles::link_turn(const std::string& name, const attempt::Ord
   return {};
 }
 
+std::string AttemptFiles::wanted_path() const {
+  return share_directory() + "/" + share::kWantedName;
+}
+
+Result<void> AttemptFiles::make_wanted(const attempt::Order& order) const {
+  const std::string path = wanted_path();
+  if (::mkfifo(path.c_str(), 0600) != 0) return os::errno_error("make", path);
+  if (order.uid && ::lchown(path.c_str(), *order.uid, static_cast<gid_t>(-1)) != 0) {
+    return os::errno_error("give to the user of the job", path);
+  }
+  return {};
+}
+
+bool AttemptFiles::watches() const {
+  struct stat facts{};
+  return ::lstat(wanted_path().c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode);
+}
+
+/// Open for writing, too, so that it does not end with the first who wrote.
+Result<os::Fd> AttemptFiles::open_wanted() const {
+  const std::string path = wanted_path();
+  os::Fd pipe = GF_TRY(os::open_file(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
+  struct stat facts{};
+  if (::fstat(pipe.get(), &facts) != 0) return os::errno_error("look at", path);
+  if (!S_ISFIFO(facts.st_mode)) return fail(Code::WrongState, path + " is no pipe any more");
+  return pipe;
+}
+
+Result<void> AttemptFiles::tell_lent(bool is_lent) const {
+  const std::string path = account_path();
+  const os::Fd file = GF_TRY(os::open_file(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK));
+  const std::uint32_t word = is_lent ? share::kLent : share::kOwn;
+  constexpr off_t kAt = offsetof(share::Account, lent);
+  if (::pwrite(file.get(), &word, sizeof word, kAt) == sizeof word) return {};
+  return os::errno_error("write", path);
+}
+
+bool AttemptFiles::is_wanted() const {
+  const auto file = os::open_file(account_path(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  std::uint32_t word = 0;
+  constexpr off_t kAt = offsetof(share::Account, lent);
+  return file && ::pread(file->get(), &word, sizeof word, kAt) == sizeof word &&
+         word == share::kWanted;
+}
+
 Result<void> AttemptFiles::create(const attempt::Order& order,
                                   const Payload& payload,
                                   const GpuPart& part,
@@ -170,6 +215,7 @@ Result<void> AttemptFiles::create(const attempt::Order& order,
   if (!part.account.empty()) {
     GF_CHECK(write_for_user(account_path(), part.account, 0600, order));
     if (!part.turn.empty()) GF_CHECK(link_turn(part.turn, order));
+    if (part.watches) GF_CHECK(make_wanted(order));
   }
   return os::write_file(directory_ + "/order", *text);
 }

@@ -20,8 +20,9 @@ class SpareFiles;
 
 /// What holds an attempt to its part of its devices.
 struct GpuPart {
-  std::string account;  ///< the bytes of its account; "": nothing does
-  std::string turn;     ///< the name of the file beside the attempts that it locks; "": none
+  std::string account;   ///< the bytes of its account; "": nothing does
+  std::string turn;      ///< the name of the file beside the attempts that it locks; "": none
+  bool watches = false;  ///< of whole devices: only when they are wanted back is known by it
 };
 
 /// The directory of one attempt as the runner sees it. The shim's view is shim/attempt_dir.h.
@@ -45,6 +46,17 @@ class AttemptFiles {
   [[nodiscard]] GpuLimits gpu_limits() const;
   /// Writes it into the account; nothing without one of this gflow.
   [[nodiscard]] Result<void> change_share_limit(Share limit) const;
+
+  /// Its programs tell when they want a GPU that is lent: the account, and the pipe they do it by.
+  [[nodiscard]] std::string account_path() const;
+  /// Whether they do.
+  [[nodiscard]] bool watches() const;
+  /// The end of the pipe that is read. Errors: it is not what was made.
+  [[nodiscard]] Result<os::Fd> open_wanted() const;
+  /// What they are told: whether it is lent.
+  [[nodiscard]] Result<void> tell_lent(bool is_lent) const;
+  /// Whether one of them has said so since.
+  [[nodiscard]] bool is_wanted() const;
 
   // Where its GPU memory is, is what the name of one file says: `parking` where only the driver
   // knows how the processes stand, `parked` where all of it is in host memory, none where none is.
@@ -91,10 +103,11 @@ class AttemptFiles {
   [[nodiscard]] Result<bool> is_supervised() const;
 
  private:
-  [[nodiscard]] std::string account_path() const;
+  [[nodiscard]] std::string wanted_path() const;
   [[nodiscard]] std::string parking_path() const { return directory_ + "/parking"; }
   [[nodiscard]] std::string parked_path() const { return directory_ + "/parked"; }
   [[nodiscard]] std::string unparkable_path() const { return directory_ + "/unparkable"; }
+  [[nodiscard]] Result<void> make_wanted(const attempt::Order& order) const;
   [[nodiscard]] Result<void> link_turn(const std::string& name, const attempt::Order& order) const;
 
   JobId job_;

@@ -29,7 +29,15 @@ namespace gflow::runner {
 struct Runner::Core {
   using Key = std::pair<JobId, int>;
   /// Which descriptor of an attempt epoll found ready.
-  enum class Source : std::uint64_t { Status, Shim, Survivor, Events, FirstProcess, Parking };
+  enum class Source : std::uint64_t {
+    Status,
+    Shim,
+    Survivor,
+    Events,
+    FirstProcess,
+    Parking,
+    Wanted
+  };
 
   Core(Options given, Cgroups usable);
   ~Core();
@@ -46,6 +54,7 @@ struct Runner::Core {
                     std::optional<std::chrono::seconds> limit,
                     std::chrono::milliseconds ran);
   void suspend(Key key, Memory park);
+  void lend(Key key, Memory most);
   void resume(Key key);
   /// Asks whether the driver of this machine can take GPU memory away; poll() hears it.
   void begin_probe();
@@ -154,6 +163,10 @@ struct Runner::Core {
   void park_again_later(Watched& watched, std::string why);
   [[nodiscard]] Result<void> limit_memory(const Watched& watched, Memory more) const;
   void report_parking(const Watched& watched, ParkedMemory parked);
+  [[nodiscard]] Result<void> begin_lending(Watched& watched);
+  void watch_lent(Watched& watched);
+  void wanted(Watched& watched);
+  static void end_lending(Watched& watched);
   void abandon(ParkingJob& parking);
   void reap_abandoned();
   void take_probe();

@@ -90,8 +90,9 @@ Adoption Runner::Core::adopt(Key key, const Adopting& known) {
 StillRuns Runner::Core::still_runs(Key key, int pid) const {
   const AttemptFiles files(options.attempts_dir, key.first, key.second);
   const auto record = files.park_record();
-  if (!record) return {pid};
-  return {pid, {.how = record->how, .memory = record->taken(), .refused = record->refused}};
+  StillRuns runs{.pid = pid, .watches = files.watches()};
+  if (record) runs.parked = {record->how, record->taken(), record->refused};
+  return runs;
 }
 
 Result<Adoption> Runner::Core::find_out(Key key, const Adopting& known) {

@@ -93,11 +93,12 @@ std::vector<std::string> Runner::Core::environment_for(const LaunchOrder& given,
 /// no job.
 GpuPart Runner::Core::part_for(const LaunchOrder& given) const {
   const auto limits = device_limits(given);
-  if (limits.empty() || !can_be_preloaded(options.share_library)) return {};
+  const bool is_needed = given.watches || !limits.empty();
+  if (!is_needed || !can_be_preloaded(options.share_library)) return {};
   if (!why_not_loadable(options.share_library, given.user.uid).empty()) return {};
   auto account = share::encode_account(limits);
   if (!account) return {};
-  return {.account = std::move(*account), .turn = turn_of(limits)};
+  return {.account = std::move(*account), .turn = turn_of(limits), .watches = limits.empty()};
 }
 
 void Runner::Core::note_ports(Key key) {

@@ -66,6 +66,7 @@ void Runner::Core::suspend(Key key, Memory park) {
   const auto found = attempts.find(key);
   if (found == attempts.end()) return;
   found->second.parking.stands = true;
+  found->second.parking.lends = false;
   found->second.parking.most = park;
   bring_on_parking(found->second);
 }
@@ -101,10 +102,11 @@ void Runner::Core::bring_on_parking(Watched& watched) {
   if (record->how == Parking::Parked) {
     park_is_done(watched);
     report_parking(watched, {.how = Parking::Parked, .memory = record->taken()});
-    return send(watched, attempt::SuspendJob{});
+    return parking.lends ? watch_lent(watched) : send(watched, attempt::SuspendJob{});
   }
   if (!parking.refused.empty()) return begin_unpark(watched, *record);
   if (is_begun || parking.most > Memory{}) return begin_park(watched, *record);
+  if (parking.lends) return not_parked(watched, "how much it may take was not told");
   send(watched, attempt::SuspendJob{});
 }
 
@@ -114,6 +116,7 @@ void Runner::Core::begin_park(Watched& watched, const ParkRecord& record) {
   if (record.most > Memory{}) parking.most = record.most;
   parking.is_fresh = record.how == Parking::None;
   auto begun = limit_memory(watched, parking.most);
+  if (begun && parking.lends) begun = begin_lending(watched);
   if (begun) begun = start_park(watched, true, record);
   if (begun) return;
   // What the machine lacks now it may have before long, and says nothing of this job.
@@ -151,6 +154,7 @@ Result<void> Runner::Core::start_park(Watched& watched, bool takes, const ParkRe
   add("--record", "3");
   if (takes) {
     add("--most", std::to_string(parking.most.bytes));
+    if (parking.lends) add("--watched", watched.files.account_path());
   } else {
     for (const auto& [gpu, memory] : record.by_gpu) {
       add("--room", gpu + "=" + std::to_string(memory.bytes));
@@ -205,7 +209,7 @@ void Runner::Core::parked(Watched& watched) {
   bring_on_parking(watched);
 }
 
-/// It runs as it did, and is suspended as it is.
+/// It runs as it did, and is suspended as it is, or lends nothing.
 void Runner::Core::not_parked(Watched& watched, std::string why) {
   watched.parking.refused = std::move(why);
   unparked(watched);
@@ -213,7 +217,9 @@ void Runner::Core::not_parked(Watched& watched, std::string why) {
 
 void Runner::Core::unparked(Watched& watched) {
   (void)limit_memory(watched, Memory{});  // before that is noted, as in parked()
-  const std::string remembered = watched.parking.is_its_own ? watched.parking.refused : "";
+  const bool lends = watched.parking.lends;
+  const bool is_its_own = watched.parking.is_its_own && !lends;
+  const std::string remembered = is_its_own ? watched.parking.refused : "";
   if (const auto ended = watched.files.end_parking(remembered); !ended) {
     return park_again_later(watched, ended.error().message);
   }
@@ -221,6 +227,7 @@ void Runner::Core::unparked(Watched& watched) {
   const std::string refused = std::exchange(watched.parking.refused, {});
   watched.parking.is_its_own = true;
   if (!refused.empty()) watched.parking.most = Memory{};
+  if (lends && (!watched.parking.stands || !refused.empty())) end_lending(watched);
   const bool is_told = !watched.parking.stands || !refused.empty();
   if (is_told) report_parking(watched, {.how = Parking::None, .memory = {}, .refused = refused});
   if (watched.parking.stands) bring_on_parking(watched);
@@ -232,7 +239,7 @@ void Runner::Core::has_no_room(Watched& watched, std::string why) {
     return park_again_later(watched, noted.error().message);
   }
   if (watched.parking.stands) return bring_on_parking(watched);
-  send(watched, attempt::SuspendJob{});
+  if (!watched.parking.lends) send(watched, attempt::SuspendJob{});
   park_again_later(watched, std::move(why));
 }
 

@@ -23,7 +23,7 @@
 namespace gflow::runner {
 namespace {
 
-constexpr std::uint64_t kSources = 6;
+constexpr std::uint64_t kSources = 7;
 
 bool send_signal(const os::Fd& process, attempt::ControlSignal signal) {
   siginfo_t info{};
@@ -90,6 +90,7 @@ void Runner::Core::ready(Watched& watched, Source source) {
   if (source == Source::Shim) return shim_ended(watched);
   if (source == Source::FirstProcess) return first_process_ended(watched);
   if (source == Source::Parking) return park_ended(watched);
+  if (source == Source::Wanted) return wanted(watched);
   std::erase_if(watched.survivors, [](const os::Fd& process) {
     const bool ended = has_ended(process);
     if (ended) (void)reap(process);  // an orphan of the shim is a child of ours
@@ -125,7 +126,8 @@ void Runner::Core::heard(Watched& watched, std::string_view line) {
     look_at(watched, LookFor::Start, std::nullopt);
     count_from_start(watched);
     expect_first_process(watched, started->pid);
-    reports.emplace_back(Started{watched.job, watched.attempt, started->pid});
+    reports.emplace_back(
+        Started{watched.job, watched.attempt, started->pid, watched.files.watches()});
   } else {
     const auto& failed = std::get<attempt::ShimFailed>(*said);
     watched.shim_said = Error{Code::Failure, printable(failed.message), failed.error};

@@ -146,6 +146,8 @@ void Runner::signal(JobId job, int attempt, int number) {
 }
 void Runner::suspend(JobId job, int attempt, Memory park) { core_->suspend({job, attempt}, park); }
 
+void Runner::lend(JobId job, int attempt, Memory most) { core_->lend({job, attempt}, most); }
+
 void Runner::resume(JobId job, int attempt) { core_->resume({job, attempt}); }
 
 void Runner::change_limit(JobId job,

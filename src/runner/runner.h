@@ -27,6 +27,7 @@ using executor::Report;
 using executor::Started;
 using executor::StillRuns;
 using executor::Unknown;
+using executor::Wanted;
 
 struct Options {
   std::string attempts_dir;  ///< absolute; one directory per attempt
@@ -94,6 +95,7 @@ class Runner : public Executor {
   /// processes takes it there, and is stopped then. One that goes on is given it back; as long as
   /// its GPU has no room for that it stands again, which doubts() tells.
   void suspend(JobId job, int attempt, Memory park) override;
+  void lend(JobId job, int attempt, Memory most) override;
   void resume(JobId job, int attempt) override;
   void change_share_limit(JobId job, int attempt, Share limit) override;
   /// See Executor. The supervisor keeps the limit and the grace. As a job of the same user can stop

@@ -58,6 +58,8 @@ struct KilledFor {
 /// gflow-park that brings the one to the other.
 struct ParkingJob {
   bool stands = false;  ///< it is to be suspended, else to go on
+  bool lends = false;   ///< it runs on while its GPU memory is away
+  os::Fd wanted{};      ///< readable once it wants it back; none where that is known, or not to be
   /// Of one that is to be suspended: so much of it may be taken to host memory; 0: it keeps it.
   Memory most{};
   std::optional<os::Child> child{};  ///< at work

@@ -23,6 +23,8 @@ void add_running(MetricFamilies& all,
                                             "Memory of its GPUs it is seen to use.");
   MetricFamily parked = MetricFamily::gauge(
       "gflow_job_gpu_memory_parked_bytes", "GPU memory of a suspended job that is in host memory.");
+  MetricFamily idle = MetricFamily::gauge(
+      "gflow_job_gpu_idle_seconds", "For how long no kernel was seen on any GPU of a running job.");
   const MonoTime now = service.now().mono;
   for (const Job* job : std::span(jobs).first(std::min(jobs.size(), kMostJobs))) {
     const MetricLabels labels = {{"job_id", std::to_string(job->id.value)},
@@ -38,8 +40,11 @@ void add_running(MetricFamilies& all,
     if (state != nullptr && state->parked.how == Parking::Parked) {
       parked.add(labels, static_cast<double>(state->parked.memory.bytes));
     }
+    if (const auto since = service.state().gpu_idle(*job, service.now())) {
+      idle.add(labels, static_cast<double>(since->count()));
+    }
   }
-  for (MetricFamily* family : {&gpus, &time, &memory, &parked}) {
+  for (MetricFamily* family : {&gpus, &time, &memory, &parked, &idle}) {
     if (!family->empty()) all.push_back(std::move(*family));
   }
 }

@@ -57,12 +57,20 @@ void show(api::SnapshotJob& shown, const Starting& starting) {
   if (stop) shown.stop = stop->reason;
 }
 void show(api::SnapshotJob& shown, const Running& running) {
-  [[maybe_unused]] const auto& [attempt, stop, suspended, stood, requeues, suspended_by, parked] =
-      running;
+  [[maybe_unused]] const auto& [attempt,
+                                stop,
+                                suspended,
+                                stood,
+                                requeues,
+                                suspended_by,
+                                lends,
+                                parked,
+                                watches] = running;
   shown.requeues = requeues;
   shown.suspended = suspended.has_value();
   shown.suspended_by_hand = !suspended_by.empty();
   shown.suspended_for = stood;
+  shown.lends = lends;
   if (stop) shown.stop = stop->reason;
 }
 void show(api::SnapshotJob& shown, const Ended& ended) {

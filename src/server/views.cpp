@@ -43,6 +43,8 @@ void add_attempt(api::JobView& view, const Service& service, const Job& job) {
   }
   const auto* running = std::get_if<Running>(&job.state);
   if (running != nullptr && running->parked != ParkedMemory{}) view.parked = running->parked;
+  view.lends = running != nullptr && running->lends;
+  view.gpu_idle = service.state().gpu_idle(job, service.now());
   view.attempt = attempt->number;
   view.pid = attempt->pid;
 }

@@ -316,6 +316,10 @@ void add_sharing(std::vector<Setting>& table) {
   add(S{.name = "overuse_margin",
         .help = tr_later("memory of a GPU beyond its part that stop_overuse leaves a job")},
       [](auto& s) -> auto& { return s.policy.overuse_margin; });
+  add(S{.name = "lend_idle_after",
+        .help = tr_later("a job that leaves its whole GPU idle for so long lends it to one with "
+                         "--preemptible=requeue until it uses it again; 0s: none does")},
+      [](auto& s) -> auto& { return s.policy.lend_idle_after; });
 }
 
 void add_limits(std::vector<Setting>& table) {

@@ -36,7 +36,7 @@ class Directory {
 [[nodiscard]] Outcome outcome();
 /// A payload with bytes no text has.
 [[nodiscard]] Payload payload();
-constexpr int kNewestSchema = 20;
+constexpr int kNewestSchema = 21;
 /// Every shape of JobState, each with ids of its own: what tests/upgrade/schema_<schema>.db holds,
 /// ascending by id.
 [[nodiscard]] std::vector<Job> every_state(int schema = kNewestSchema);

@@ -220,6 +220,9 @@ std::vector<Job> states_of(int schema) {
     Job suspended = full(24, Running{attempt(), {}, since, milliseconds(5), 0, "alice"});
     jobs.insert(jobs.end() - 1, std::move(suspended));
   }
+  if (schema >= 21) {
+    jobs.insert(jobs.end() - 1, full(25, Running{.attempt = attempt(), .lends = true}));
+  }
   for (Job& job : jobs) {
     if (auto* ended = std::get_if<Ended>(&job.state)) ended->lived = milliseconds(7'654'321);
   }

@@ -43,13 +43,13 @@ def parking(machine):
 class GpuJob(Program):
     """A job whose program uses the GPU as it is told."""
 
-    def __init__(self, machine, name, *request):
+    def __init__(self, machine, name, *request, before=""):
         asks, answers = machine.work / f"{name}.asks", machine.work / f"{name}.answers"
         for pipe in (asks, answers):
             os.mkfifo(pipe)
         self.machine = machine
         self.asks, self.answers = os.fdopen(os.open(asks, os.O_RDWR), "w"), os.fdopen(os.open(answers, os.O_RDWR))
-        self.job = machine.submit(*request, "--name", name, "bash", "-c", f"exec {CLIENT} proc < {asks} > {answers}")
+        self.job = machine.submit(*request, "--name", name, "bash", "-c", f"exec {before}{CLIENT} proc < {asks} > {answers}")
 
     def text(self, command, *numbers):
         self.asks.write(" ".join([command, *map(str, numbers)]) + "\n")

@@ -30,6 +30,7 @@ void Gpu::play(std::uint64_t until, std::uint64_t slice) {
     const std::uint64_t most = has_all ? until - time_ : std::min(left_, until - time_);
     const std::uint64_t length = std::min(queue.asked - queue.done, most);
     queue.done += length;
+    worked_ += length;
     time_ += length;
     left_ = has_all ? slice : left_ - length;
   }

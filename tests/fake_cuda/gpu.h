@@ -33,6 +33,8 @@ class Gpu {
   Queue* queue_of(std::int32_t pid);
 
   std::array<Queue, kMaxQueues>& queues() { return queues_; }
+  /// For whoever it was, since there is the machine.
+  [[nodiscard]] Work worked() const { return worked_; }
 
  private:
   /// Who is next if its slice is over; kMaxQueues if nobody has work.
@@ -42,6 +44,7 @@ class Gpu {
   std::array<Queue, kMaxQueues> queues_{};
   std::uint64_t time_ = 0;  ///< until when it has worked, of CLOCK_MONOTONIC
   std::uint64_t left_ = 0;  ///< of the slice
+  Work worked_ = 0;
   std::size_t turn_ = 0;
 };
 

@@ -80,6 +80,7 @@ class Machine::Playing {
   Playing(const Playing&) = delete;
   Playing& operator=(const Playing&) = delete;
 
+  [[nodiscard]] Work worked() const { return gpu_.worked(); }
   /// This process's.
   Gpu::Queue& own() {
     const int pid = ::getpid();
@@ -211,6 +212,8 @@ Work Machine::add(std::size_t device, Work length) {
   if (length >= kUntilTold) own.told = own.asked;
   return own.asked;
 }
+
+Work Machine::worked(std::size_t device) { return Playing(*this, device).worked(); }
 
 Work Machine::done(std::size_t device) { return Playing(*this, device).own().done; }
 

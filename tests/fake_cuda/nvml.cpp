@@ -2,6 +2,7 @@
 #include "cuda/nvml_abi.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -87,6 +88,23 @@ FAKE_EXPORT nvml::Return nvmlDeviceGetMemoryInfo_v2(nvml::Handle device, nvml::M
   if (memory->version != nvml::kMemoryV2) return nvml::kArgumentVersionMismatch;
   const std::uint64_t used = Machine::get()->used(index_of(device));
   *memory = {nvml::kMemoryV2, facts->bytes, 0, facts->bytes - used, used};
+  return nvml::kSuccess;
+}
+/// Of the time since this process asked last: whatever worked meanwhile is seen.
+FAKE_EXPORT nvml::Return nvmlDeviceGetUtilizationRates(nvml::Handle device,
+                                                       nvml::Utilization* use) {
+  struct Seen {
+    std::uint64_t at = now();
+    Work worked = 0;
+  };
+  static std::array<Seen, kMaxDevices> last;
+  if (facts_of(device) == nullptr) return nvml::kInvalidArgument;
+  const Seen seen{.worked = Machine::get()->worked(index_of(device))};
+  Seen& before = last.at(index_of(device));
+  const std::uint64_t time = std::max<std::uint64_t>(seen.at - before.at, 1);
+  const std::uint64_t percent = (100 * (seen.worked - before.worked) + time - 1) / time;
+  *use = {static_cast<std::uint32_t>(std::min<std::uint64_t>(percent, 100)), 0};
+  before = seen;
   return nvml::kSuccess;
 }
 FAKE_EXPORT nvml::Return nvmlDeviceGetComputeRunningProcesses_v3(nvml::Handle device,

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/gpu_idle.h"
 #include "cli/info/machine_text.h"
 #include "cli/job_name.h"
 #include "command/table.h"
@@ -161,8 +162,12 @@ class GpuRows {
       std::string text = fmt::format("{}", id.value);
       if (const api::JobView* job = find(id); job != nullptr && told != Told::Ids) {
         if (told == Told::Names) text += " " + job_name_text(job->spec);
-        if (job->status == Status::Suspended) {
+        if (job->lends) {
+          text += tr(" (lends it)");
+        } else if (job->status == Status::Suspended) {
           text += tr(" (suspended)");
+        } else if (const auto idle = long_idle(*job); idle > std::chrono::seconds(0)) {
+          text += tr_format(" (idle {})", brief_duration(idle));
         } else if (job->spec.request.mode == GpuMode::Fraction) {
           text += fmt::format(" ({})", share_text(job->spec.request.share));
         }

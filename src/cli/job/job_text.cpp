@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/described.h"
+#include "cli/gpu_idle.h"
 #include "cli/job_name.h"
 #include "cli/job_reason.h"
 #include "command/wrap.h"
@@ -98,10 +99,26 @@ std::string gpu_memory_text(const api::JobView& job) {
   return join(parts, tr("; "));
 }
 
+/// "for 47m"; "" where it is shorter than people mind.
+std::string idle_text(const api::JobView& job) {
+  const auto idle = long_idle(job);
+  return idle > std::chrono::seconds(0) ? tr_format("for {}", duration_text(idle)) : "";
+}
+
 /// Where its GPU memory is while it is suspended, or why it stays where it is.
 std::string parked_text(const api::JobView& job) {
   if (!job.parked) return "";
   const std::string amount = memory_text(job.parked->memory);
+  if (job.lends && job.parked->how == Parking::Parked) {
+    return job.status == Status::Suspended
+               ? tr_format(
+                     "it wants its GPU back, which it lent; {} of GPU memory are in host memory",
+                     amount)
+               : tr_format(
+                     "its GPU is lent while it is idle; {} of GPU memory are in host memory until "
+                     "it uses it",
+                     amount);
+  }
   switch (job.parked->how) {
     case Parking::Begun:
       return tr("its GPU memory is being taken to host memory");
@@ -264,6 +281,7 @@ std::string job_text(const api::Explanation& explained,
   if (job.attempt > 0) facts.add(tr("Attempt"), fmt::format("{}", job.attempt));
   if (job.pid > 0 && !job.ended) facts.add(tr("Process"), fmt::format("{}", job.pid));
   facts.add(tr("GPU memory"), gpu_memory_text(job));
+  facts.add(tr("GPU idle"), idle_text(job));
   facts.add(tr("Parked"), parked_text(job));
   if (job.outcome && job.started) facts.add(tr("Used"), usage_text(*job.outcome));
   facts.add_as_is(tr("Command"), printable(job.spec.command));

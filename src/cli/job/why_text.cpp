@@ -102,6 +102,11 @@ std::string instead(const api::JobView& job, const JobNames& names) {
   }
   if (job.status == Status::Completing) return tr_format("{} is being stopped.\n", name);
   if (job.gpu_indices.empty()) return tr_format("{} runs.\n", name);
+  if (job.lends) {
+    return tr_format("{} runs; GPU {} is lent to others until it uses it again.\n",
+                     name,
+                     fmt::join(job.gpu_indices, ","));
+  }
   return tr_format("{} runs on GPU {}.\n", name, fmt::join(job.gpu_indices, ","));
 }
 
@@ -165,7 +170,10 @@ std::string why_text(const api::Explanation& explanation,
     const std::string name = job_name_text(job.spec);
     const bool is_parked = job.parked && job.parked->how == Parking::Parked;
     const std::string out =
-        is_parked
+        job.lends ? tr_format("Job {} ({}) waits for the GPU that it lent while it was idle.\n",
+                              job.id.value,
+                              name)
+        : is_parked
             ? tr_format("Job {} ({}) is suspended; its GPU memory is in host memory.\n",
                         job.id.value,
                         name)

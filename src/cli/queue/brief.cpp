@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/gpu_idle.h"
+#include "command/times.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {
@@ -86,6 +88,10 @@ std::string where_text(const api::JobView& job) {
   } else if (over != job.gpu_memory.end()) {
     remarks.push_back(tr_format(
         "GPU memory {}/{}", memory_text(over->used, over->reserved), memory_text(over->reserved)));
+  } else if (job.lends) {
+    remarks.push_back(tr("lent"));
+  } else if (const auto idle = long_idle(job); idle > std::chrono::seconds(0)) {
+    remarks.push_back(tr_format("idle {}", brief_duration(idle)));
   }
   return remarks.empty() ? where : fmt::format("{} ({})", where, join(remarks, tr(", ")));
 }

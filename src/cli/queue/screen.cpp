@@ -187,7 +187,9 @@ bool is_screen(const Listing& listing) {
 std::vector<std::string> screen_needs() {
   return {"blockers",
           "ended",
+          "gpu_idle_seconds",
           "gpu_memory",
+          "lends",
           "node_list",
           "outcome",
           "reason",

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <array>
+
+#include "os/file.h"
+#include "runner/core.h"
+
+/// Attempts that lend their GPU: it is taken from them as from those that are suspended, but they
+/// run on, and the first program that wants it says so. The library in it can only say so of
+/// programs that load it: gflow-park takes nothing while there is another.
+namespace gflow::runner {
+
+void Runner::Core::lend(Key key, Memory most) {
+  const auto found = attempts.find(key);
+  if (found == attempts.end()) return;
+  found->second.parking.stands = true;
+  found->second.parking.lends = true;
+  found->second.parking.most = most;
+  bring_on_parking(found->second);
+}
+
+/// Listened to before it is told: what is wanted from then on is heard. What was wanted since this
+/// was begun is not forgotten when it is begun once more.
+Result<void> Runner::Core::begin_lending(Watched& watched) {
+  os::Fd& pipe = watched.parking.wanted;
+  if (!pipe.valid()) {
+    pipe = GF_TRY(watched.files.open_wanted());
+    if (!listen(watched, Source::Wanted, pipe)) {
+      pipe.reset();
+      return os::errno_error("watch for what is wanted");
+    }
+  }
+  if (watched.parking.is_fresh || !watched.files.is_wanted()) return watched.files.tell_lent(true);
+  wanted(watched);
+  return {};
+}
+
+/// After a restart of the daemon, too: what was wanted meanwhile nobody heard.
+void Runner::Core::watch_lent(Watched& watched) {
+  if (watched.files.is_wanted()) return wanted(watched);
+  os::Fd& pipe = watched.parking.wanted;
+  if (pipe.valid()) return;
+  auto opened = watched.files.open_wanted();
+  // Where it cannot be heard it is had back.
+  if (!opened || !listen(watched, Source::Wanted, *opened)) return wanted(watched);
+  pipe = std::move(*opened);
+  if (watched.files.is_wanted()) wanted(watched);
+}
+
+/// Once: who may write there may go on for ever.
+void Runner::Core::wanted(Watched& watched) {
+  watched.parking.wanted.reset();
+  report(Wanted{watched.job, watched.attempt});
+}
+
+void Runner::Core::end_lending(Watched& watched) {
+  watched.parking.stands = false;
+  watched.parking.lends = false;
+  watched.parking.wanted.reset();
+  (void)watched.files.tell_lent(false);  // where it is not told, it is said once more in vain
+}
+
+}  // namespace gflow::runner
