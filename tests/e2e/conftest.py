@@ -3,6 +3,8 @@ import pytest
 from fake_gpu import Gpus
 from machine import Machine
 
+pytest.register_assert_rewrite("park_job")  # what a job of it is not, is said as in a test
+
 
 @pytest.fixture
 def gpus(tmp_path):
