@@ -35,6 +35,7 @@ struct Asker {
   bool may_change = true;           ///< its owner, or an operator
   int max_priority = kMaxPriority;  ///< the highest they may give it
   std::optional<int> ahead = {};    ///< the priority of the job it stands behind, if it is known
+  bool could_borrow = false;        ///< an idle GPU, if it gave it back when asked
 };
 [[nodiscard]] std::vector<Suggestion> suggestions_for(const JobView& job, const Asker& asker);
 

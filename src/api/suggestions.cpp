@@ -117,6 +117,16 @@ void add_smaller_part(const JobView& job, const BlockerView& blocker, Suggestion
   }
 }
 
+/// What is idle is lent to those who give it back.
+void add_borrowing(const JobView& job, const Asker& asker, Suggestions& list) {
+  const bool lacks = blocker_of(job, BlockerKind::Gpus) != nullptr ||
+                     blocker_of(job, BlockerKind::GpuMemory) != nullptr;
+  if (!asker.could_borrow || !lacks) return;
+  list.update("--preemptible=requeue",
+              change_of(&JobSpec::preemption, Preemption::Requeue),
+              tr("starts it on a GPU that is idle; it is queued again when that is used"));
+}
+
 void add_order(const JobView& job, const Asker& asker, Suggestions& list) {
   if (blocker_of(job, BlockerKind::Priority) == nullptr) return;
   if (asker.ahead && job.spec.priority <= *asker.ahead && *asker.ahead < asker.max_priority) {
@@ -141,6 +151,7 @@ std::vector<Suggestion> suggestions_for(const JobView& job, const Asker& asker) 
   if (!is_pending(job.status)) return list.take();
   add_fewer_gpus(job, list);
   for (const BlockerView& blocker : job.blockers) add_smaller_part(job, blocker, list);
+  add_borrowing(job, asker, list);
   add_order(job, asker, list);
   return list.take();
 }

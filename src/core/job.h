@@ -176,6 +176,7 @@ struct Attempt {
   int pid = 0;                    ///< of the job's first process, 0 until known
   bool over_memory = false;       ///< it was seen to use more GPU memory than is reserved for it
   bool on_other_gpus = false;     ///< it was seen to use a GPU it does not hold
+  bool borrows = false;           ///< a GPU of it is another's, who lends it while it is idle
 
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };

@@ -249,6 +249,7 @@ struct Description<Attempt> {
           {.name = "over_memory", .help = "it used more GPU memory than is reserved for it"}),
       field<&Attempt::on_other_gpus>(
           {.name = "on_other_gpus", .help = "it used a GPU it does not hold"}),
+      field<&Attempt::borrows>({.name = "borrows", .help = "a GPU of it was lent to it"}),
   };
 };
 

@@ -160,7 +160,7 @@ WallTime ordered_at(const std::string& directory, Now now) {
 }  // namespace
 
 // A new field: what an attempt has on disk tells it, or a rebuilt job has its default.
-static_assert(kJobFields == 9 && std::tuple_size_v<decltype(Description<Attempt>::kFields)> == 10);
+static_assert(kJobFields == 9 && std::tuple_size_v<decltype(Description<Attempt>::kFields)> == 11);
 
 Result<std::optional<RebuiltJob>> rebuild_job(const std::string& attempts_dir,
                                               JobId job,

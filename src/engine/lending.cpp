@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/stop.h"
+#include "engine/backfill.h"
 #include "engine/parking.h"
 #include "engine/step_internal.h"
 
@@ -12,21 +13,9 @@
 namespace gflow::engine {
 
 using placement::Placement;
+using placement::Presence;
 
 namespace {
-
-/// Whether the device is lent to it, who cannot lend it to a third.
-bool borrows(Index& index, const Job& job) {
-  for (const Placement& there : index.placements_of(*attempt_of(job))) {
-    const auto& devices = index.ledger.state(there.node).devices;
-    const bool is_lent = std::ranges::any_of(there.devices, [&devices](int gpu) {
-      const auto at = static_cast<std::size_t>(gpu);
-      return at < devices.size() && devices[at].lent > 0;
-    });
-    if (is_lent) return true;
-  }
-  return false;
-}
 
 /// Of one that does not lend now: whether all but time is as it has to be.
 bool could_lend(const Job& job) {
@@ -47,11 +36,24 @@ bool is_lending(const Job& job) {
   return running != nullptr && running->lends;
 }
 
+bool are_lent(const Index& index, const std::vector<Placement>& there) {
+  return std::ranges::any_of(there, [&index](const Placement& one) {
+    const auto& devices = index.ledger.state(one.node).devices;
+    return std::ranges::any_of(one.devices, [&devices](int gpu) {
+      const auto at = static_cast<std::size_t>(gpu);
+      return at < devices.size() && devices[at].lent > 0;
+    });
+  });
+}
+
+bool borrows(const Job& job) { return is_active(job) && attempt_of(job)->borrows; }
+
+/// Who borrows does not lend to a third.
 bool may_lend(Index& index, const Job& job) {
   const auto least = index.policy.lend_idle_after;
   if (least == std::chrono::seconds(0) || !could_lend(job)) return false;
   const auto since = index.idle_since(job);
-  if (!since || index.now.mono - *since < least || borrows(index, job)) return false;
+  if (!since || index.now.mono - *since < least || borrows(job)) return false;
   const auto node = index.ledger.find(attempt_of(job)->allocation.node);
   return node && can_be_parked(index, job, index.ledger.state(*node).memory_free);
 }
@@ -153,8 +155,8 @@ void Step::note_lent(const Job& job, const ParkedMemory& parked) {
   if (is_back) makes_no_room(id);
 }
 
-/// Those who have the GPU of one that wants it back are told to make room, whatever they are by
-/// now: they allowed it when they were given it.
+/// Those to whom the GPU was lent are told to make room, however they are by now, also suspended:
+/// they allowed it when they were given it.
 void Step::reclaim(JobId owner) {
   std::set<JobId> borrowers;
   for (const Placement& there : index_.placements_of(*attempt_of(*index_.find(owner)))) {
@@ -166,8 +168,32 @@ void Step::reclaim(JobId owner) {
   borrowers.erase(owner);
   for (const JobId id : borrowers) {
     const Job& borrower = *index_.find(id);
-    if (stop_of(borrower) == nullptr && works(presence_of(borrower))) preempt(id, owner);
+    if (!engine::borrows(borrower) || stop_of(borrower) != nullptr) continue;
+    preempt(id, owner);
+    if (candidates_) candidates_->leaving.push_back(id);
   }
+}
+
+bool State::could_borrow(const JobSpec& spec) const {
+  Index& index = *index_;
+  const bool might = spec.request.gpus > 0 && spec.preemption != Preemption::Requeue;
+  if (!might || index.lenders.empty()) return false;
+  JobSpec borrower = spec;
+  borrower.preemption = Preemption::Requeue;
+  // A demand that no job has is known to the ledger meanwhile; nothing that decides changes.
+  const PassingDemand passing(index, placement::demand_of(borrower));
+  std::map<placement::NodeIndex, placement::NodeState> nodes;
+  for (const JobId id : index.lenders) {
+    const Job& job = *index.find(id);
+    const Placement there = index.placements_of(*attempt_of(job)).front();
+    auto& state = nodes.try_emplace(there.node, index.ledger.state(there.node)).first->second;
+    if (!may_lend(index, job)) continue;
+    without(index, job, there.node, state);
+    index.ledger.take_on(state, index.demand_of(job.spec), there.devices, Presence::Lent);
+  }
+  return std::ranges::any_of(nodes, [&](const auto& node) {
+    return index.ledger.fits_state(passing.index(), node.first, node.second);
+  });
 }
 
 std::optional<std::chrono::seconds> State::gpu_idle(const Job& job, Now now) const {

@@ -74,6 +74,9 @@ class Lending : public testing::Test {
     for (const Effect& effect : step(state, event, now)) {
       if (std::holds_alternative<effect::Suspend>(effect)) lent = true;
       if (std::holds_alternative<effect::Resume>(effect)) resumed = true;
+      if (const auto* answer = std::get_if<effect::Answer>(&effect)) {
+        refused = answer->jobs ? "" : answer->jobs.error().message;
+      }
       if (const auto* wake = std::get_if<effect::WakeAt>(&effect)) wakes = wake->mono;
     }
     EXPECT_EQ(state.check(), "");
@@ -105,6 +108,7 @@ class Lending : public testing::Test {
   bool lent = false;
   bool resumed = false;
   std::optional<MonoTime> wakes;
+  std::string refused;  ///< what was asked last
   const JobId first{1};
 };
 
@@ -135,8 +139,11 @@ TEST_F(Lending, NotWhereNobodyWaits) {
 
 TEST_F(Lending, NotToOneThatWouldNotGiveItBack) {
   const JobId kept = submit(spec_of(Preemption::None));
+  EXPECT_FALSE(state.could_borrow(state.find(kept)->spec));
   idle_for(minutes(60));
   EXPECT_FALSE(lent);
+  EXPECT_TRUE(state.could_borrow(state.find(kept)->spec));
+  EXPECT_FALSE(state.could_borrow(spec_of(Preemption::Requeue))) << "it does";
   // Nor does such a one take what is lent to others.
   const JobId other = submit_borrower();
   EXPECT_TRUE(lent);
@@ -334,6 +341,75 @@ TEST_F(Lending, AfterARestartOfWhichNothingWasTakenItHasItsGpu) {
   EXPECT_FALSE(owner().lends);
   EXPECT_EQ(status(first), Status::Running);
   EXPECT_EQ(status(other), Status::Queued);
+}
+
+/// Suspended by hand it may keep the memory of the GPU, which its owner needs.
+TEST_F(Lending, WhoeverBorrowsMakesRoomAlsoWhereItStands) {
+  const JobId other = borrow();
+  EXPECT_TRUE(attempt_of(*state.find(other))->borrows);
+  tell(event::Suspend{{other}, system_principal()});
+  tell(event::ParkingChanged{other, 1, {.refused = "it uses managed memory"}});
+  EXPECT_EQ(status(other), Status::Suspended);
+  wanted();
+  EXPECT_EQ(status(other), Status::Completing);
+  end(other, EndReason::Preempted);
+  EXPECT_TRUE(resumed);
+}
+
+TEST_F(Lending, WhoeverBorrowsStaysPreemptible) {
+  const JobId other = borrow();
+  event::Update update{{other}, system_principal(), {}};
+  update.changes.set(&JobSpec::preemption, Preemption::None);
+  tell(update);
+  EXPECT_TRUE(refused.starts_with("job 2 has a GPU that another job lends")) << refused;
+  EXPECT_EQ(state.find(other)->spec.preemption, Preemption::Requeue);
+}
+
+/// Two GPUs; on the second works one that may be stopped. There is too little host memory for what
+/// the owner of the first has of it.
+TEST_F(Lending, OneThatCannotBeParkedKeepsNobodyFromMakingRoom) {
+  Policy policy = lending();
+  policy.preempt = true;
+  tell(event::Configure{policy});
+  machine.devices.push_back(machine.devices.front());
+  machine.devices.back().index = 1;
+  machine.devices.back().uuid = "GPU-2";
+  used(50);
+  JobSpec lesser = spec_of(Preemption::Requeue);
+  lesser.priority = 1;
+  lesser.request.memory = Memory::gib(10);
+  const JobId stops = submit(lesser);
+  started(stops);
+  idle_for(minutes(60));
+  JobSpec large = spec_of(Preemption::Requeue);
+  large.request.memory = Memory::gib(195);
+  const JobId waiting = submit(large);
+  EXPECT_FALSE(owner().lends);
+  EXPECT_EQ(status(stops), Status::Completing);
+  end(stops, EndReason::Preempted);
+  EXPECT_EQ(status(waiting), Status::Starting);
+}
+
+/// One is free and one is lent: it takes the free one, and both where it needs two.
+TEST_F(Lending, WhatIsLentIsTakenLast) {
+  const JobId other = borrow();
+  end(other);
+  machine.devices.push_back(machine.devices.front());
+  machine.devices.back().index = 1;
+  machine.devices.back().uuid = "GPU-2";
+  used(0);
+  const JobId one = submit_borrower();
+  EXPECT_EQ(attempt_of(*state.find(one))->allocation.gpus, std::vector{1});
+  EXPECT_FALSE(attempt_of(*state.find(one))->borrows);
+  started(one);
+  end(one);
+  JobSpec both = spec_of(Preemption::Requeue);
+  both.request.gpus = 2;
+  const JobId two = submit(both);
+  started(two);
+  EXPECT_EQ(status(two), Status::Running);
+  wanted();
+  EXPECT_EQ(status(two), Status::Completing);
 }
 
 TEST_F(Lending, OffIsOff) {

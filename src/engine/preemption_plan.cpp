@@ -127,7 +127,8 @@ bool is_leaving(const Job& job) {
     return state.stop && state.stop->reason == EndReason::Preempted;
   };
   if (const auto* running = std::get_if<Running>(&job.state)) {
-    return told(*running) || is_being_parked(job);
+    const bool comes_back = running->lends && running->suspended;
+    return told(*running) || (is_being_parked(job) && !comes_back);
   }
   const auto* starting = std::get_if<Starting>(&job.state);
   return starting != nullptr && told(*starting);
@@ -148,6 +149,16 @@ bool may_be_preempted(const Index& index,
   return gives_way(index.policy.preemption, running.rank, waiting.rank);
 }
 
+/// Whether the GPU of one that would lend it is one for the waiting job.
+bool would_help(Index& index, const Job& lender, const Job& waiting) {
+  const auto there = index.placements_of(*attempt_of(lender)).front();
+  NodeState state = index.ledger.state(there.node);
+  vacate(index, {&lender, {}, true}, there.node, state);
+  const auto device = static_cast<std::size_t>(there.devices.front());
+  return device < state.devices.size() &&
+         index.ledger.device_fits(index.demand_of(waiting.spec), state.devices[device]);
+}
+
 CandidatesByNode candidates_by_node(Index& index,
                                     const PreemptionCandidates& candidates,
                                     const Job& waiting) {
@@ -165,8 +176,9 @@ CandidatesByNode candidates_by_node(Index& index,
   for (const PreemptionCandidate& one : candidates.able) {
     const Job& job = *index.find(one.id);
     const bool lends = borrows && one.lends && !is_lending(job);
-    if (!is_still_running(job) || (!lends && !may_be_preempted(index, one, place))) continue;
-    const Victim victim{&job, one.place, lends};
+    if (!is_still_running(job)) continue;
+    const Victim victim{&job, one.place, lends && would_help(index, job, waiting)};
+    if (!victim.lends && !may_be_preempted(index, one, place)) continue;
     each_node(one.id, [&victim](NodeCandidates& there) { there.victims.push_back(victim); });
   }
   return by_node;
@@ -183,6 +195,13 @@ std::optional<NodePlan> plan_on(Index& index,
     if (a.lends != b.lends) return a.lends;
     return b.place < a.place;
   });
+  if (take_victims(index, demand, worst, plan)) return plan;
+  // Who lends needs host memory, of which there may be too little for the job then.
+  const std::size_t all = worst.size();
+  std::erase_if(worst, &Victim::lends);
+  if (worst.size() == all) return std::nullopt;
+  plan.state = index.ledger.state(node);
+  for (const JobId id : there.stopping) take_leave(index, *index.find(id), node, plan.state);
   if (!take_victims(index, demand, worst, plan)) return std::nullopt;
   return plan;
 }

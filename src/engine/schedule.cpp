@@ -8,6 +8,7 @@
 #include "engine/candidates.h"
 #include "engine/choose.h"
 #include "engine/launch.h"
+#include "engine/lending.h"
 #include "engine/step_internal.h"
 
 namespace gflow::engine {
@@ -355,7 +356,8 @@ void Step::start(JobId id, const Chosen& there) {
                     .placed_because = there.because,
                     .started = index_.now.wall,
                     .started_mono = index_.now.mono,
-                    .boot_id = index_.boot_id};
+                    .boot_id = index_.boot_id,
+                    .borrows = are_lent(index_, there.placements)};
     for (const placement::Placement& placement : there.placements) {
       attempt.peers.push_back({index_.ledger.node(placement.node).name,
                                placement.devices,

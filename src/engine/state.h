@@ -216,6 +216,9 @@ class State {
   /// For how long no kernel was seen on any device of a running job; nothing if one was, or that is
   /// not told, or it does not have them now.
   [[nodiscard]] std::optional<std::chrono::seconds> gpu_idle(const Job& job, Now now) const;
+  /// Whether such a job, which may not be stopped, would have room on GPUs that others lend if it
+  /// could be told to give them back.
+  [[nodiscard]] bool could_borrow(const JobSpec& spec) const;
   /// The jobs on a device of a node, ascending; several if they share it.
   [[nodiscard]] std::vector<JobId> holders(const std::string& node, int gpu) const;
 

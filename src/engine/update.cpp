@@ -11,6 +11,7 @@
 #include "core/requests.h"
 #include "engine/admission.h"
 #include "engine/feasible.h"
+#include "engine/lending.h"
 #include "engine/step_internal.h"
 
 namespace gflow::engine {
@@ -124,6 +125,12 @@ Result<JobSpec> Step::updated(const Job& job, const JobChanges& changes, const P
   if (asks_otherwise || changes.has(&JobSpec::preemption) ||
       changes.has(&JobSpec::preempt_signal)) {
     GF_CHECK(check_preemption(spec));
+  }
+  if (borrows(job) && spec.preemption != Preemption::Requeue) {
+    return fail(Code::WrongState,
+                tr_format("job {} has a GPU that another job lends while it is idle: it stays "
+                          "--preemptible=requeue until it ends",
+                          job.id.value));
   }
   if (asks_otherwise) {
     GF_CHECK(check_request(index_, spec.request));

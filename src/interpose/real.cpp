@@ -137,6 +137,9 @@ void* watched(const Hook* hook, void* function) {
   return looks_up ? hook->hook : stub_of(function);
 }
 
+/// What must work while the process is locked: it locks and unlocks.
+bool is_left_alone(std::string_view name) { return name.starts_with("cuCheckpointProcess"); }
+
 /// The driver's own function of a name; null if there is none, or it is not loaded.
 void* of_driver(const char* name) {
   const DriverLibrary* library = find_driver();
@@ -151,6 +154,12 @@ void* choose_stub(const char* name, void* found) {
   if (found == nullptr || !watches()) return found;
   if (found == of_driver(name)) return stub_of(found);
   return is_own ? own : found;
+}
+
+/// Of a driver that is newer than the list of names.
+void* choose_unlisted(const char* name, void* found) {
+  if (!may_be_drivers(name) || is_left_alone(name) || !watches()) return found;
+  return found == of_driver(name) ? stub_of(found) : found;
 }
 
 /// As choose(), for a hook of the driver in a process that watches.
@@ -181,9 +190,6 @@ void* choose(const Library* library, const char* name, void* found, const void* 
   Session::get().note_unrouted(name);
   return found;
 }
-
-/// What must work while the process is locked: it locks and unlocks.
-bool is_left_alone(std::string_view name) { return name.starts_with("cuCheckpointProcess"); }
 
 std::string_view base_name(std::string_view name) {
   for (const std::string_view suffix : {"_ptsz", "_v2"}) {
@@ -235,8 +241,12 @@ bool is_hooked(const char* name) {
   return may_be && own_hook(name) != nullptr;
 }
 
+bool may_be_drivers(const char* name) {
+  return name != nullptr && name[0] == 'c' && name[1] == 'u';
+}
+
 bool is_exported(const char* name) {
-  return is_hooked(name) || (name != nullptr && name[0] == 'c' && name[1] == 'u' && has_stub(name));
+  return is_hooked(name) || (may_be_drivers(name) && has_stub(name));
 }
 
 bool is_behind(const char* name) {
@@ -252,7 +262,8 @@ void* behind(const char* name) {
 }
 
 void* routed(const char* name, void* found) {
-  if (found == nullptr || !is_exported(name)) return found;
+  if (found == nullptr) return found;
+  if (!is_exported(name)) return choose_unlisted(name, found);
   if (!is_hooked(name)) return choose_stub(name, found);
   void* const own = own_hook(name);
   const bool is_watched = name[0] == 'c' && find_driver() != nullptr && watches();

@@ -191,14 +191,16 @@ std::optional<NodeIndex> Placer::best_node(const Ledger& ledger,
   return found;
 }
 
-/// What is lent is taken where there is nothing else.
+/// Of what is lent no more than it needs.
 void Placer::prefer_own(const Ledger& ledger, DemandIndex demand, NodeIndex node) {
   const std::vector<DeviceState>& devices = ledger.state(node).devices;
-  std::vector<std::uint8_t> own = fits_;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (devices[i].lent > 0) own[i] = 0;
+  auto missing = static_cast<std::ptrdiff_t>(ledger.demand(demand).gpus);
+  for (std::size_t i = 0; i < fits_.size(); ++i) {
+    if (fits_[i] != 0 && devices[i].lent == 0) --missing;
   }
-  if (std::ranges::count(own, 1) >= ledger.demand(demand).gpus) fits_ = std::move(own);
+  for (std::size_t i = 0; i < fits_.size(); ++i) {
+    if (fits_[i] != 0 && devices[i].lent > 0 && missing-- <= 0) fits_[i] = 0;
+  }
 }
 
 /// REQUIRES: the demand fits but for host memory.

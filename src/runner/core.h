@@ -166,7 +166,7 @@ struct Runner::Core {
   [[nodiscard]] Result<void> begin_lending(Watched& watched);
   void watch_lent(Watched& watched);
   void wanted(Watched& watched);
-  static void end_lending(Watched& watched);
+  void end_lending(Watched& watched);
   void abandon(ParkingJob& parking);
   void reap_abandoned();
   void take_probe();

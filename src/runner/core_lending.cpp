@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
-#include <array>
+#include <chrono>
 
 #include "os/file.h"
 #include "runner/core.h"
@@ -10,6 +8,12 @@
 /// run on, and the first program that wants it says so. The library in it can only say so of
 /// programs that load it: gflow-park takes nothing while there is another.
 namespace gflow::runner {
+namespace {
+
+/// The account is looked at so often, too: who says so may have no descriptor for the pipe.
+constexpr std::chrono::seconds kBetweenLooks{2};
+
+}  // namespace
 
 void Runner::Core::lend(Key key, Memory most) {
   const auto found = attempts.find(key);
@@ -23,22 +27,23 @@ void Runner::Core::lend(Key key, Memory most) {
 /// Listened to before it is told: what is wanted from then on is heard. What was wanted since this
 /// was begun is not forgotten when it is begun once more.
 Result<void> Runner::Core::begin_lending(Watched& watched) {
-  os::Fd& pipe = watched.parking.wanted;
-  if (!pipe.valid()) {
-    pipe = GF_TRY(watched.files.open_wanted());
-    if (!listen(watched, Source::Wanted, pipe)) {
-      pipe.reset();
-      return os::errno_error("watch for what is wanted");
-    }
+  const bool is_begun = !watched.parking.is_fresh;
+  if (!watched.parking.wanted.valid()) {
+    os::Fd pipe = GF_TRY(watched.files.open_wanted());
+    if (!listen(watched, Source::Wanted, pipe))
+      return os::errno_error("watch the pipe of an account");
+    watched.parking.wanted = std::move(pipe);
   }
-  if (watched.parking.is_fresh || !watched.files.is_wanted()) return watched.files.tell_lent(true);
-  wanted(watched);
+  if (!is_begun || !watched.files.is_wanted()) GF_CHECK(watched.files.tell_lent(true));
+  watch_lent(watched);
   return {};
 }
 
 /// After a restart of the daemon, too: what was wanted meanwhile nobody heard.
 void Runner::Core::watch_lent(Watched& watched) {
+  if (!watched.parking.lends) return;
   if (watched.files.is_wanted()) return wanted(watched);
+  look_at(watched, LookFor::Wanted, ExpectedEnd::Clock::now() + kBetweenLooks);
   os::Fd& pipe = watched.parking.wanted;
   if (pipe.valid()) return;
   auto opened = watched.files.open_wanted();
@@ -51,14 +56,17 @@ void Runner::Core::watch_lent(Watched& watched) {
 /// Once: who may write there may go on for ever.
 void Runner::Core::wanted(Watched& watched) {
   watched.parking.wanted.reset();
+  look_at(watched, LookFor::Wanted, std::nullopt);
   report(Wanted{watched.job, watched.attempt});
 }
 
+/// Where that is not told, it is said once more in vain.
 void Runner::Core::end_lending(Watched& watched) {
-  watched.parking.stands = false;
+  if (!watched.parking.lends) return;
   watched.parking.lends = false;
   watched.parking.wanted.reset();
-  (void)watched.files.tell_lent(false);  // where it is not told, it is said once more in vain
+  look_at(watched, LookFor::Wanted, std::nullopt);
+  (void)watched.files.tell_lent(false);
 }
 
 }  // namespace gflow::runner

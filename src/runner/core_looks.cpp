@@ -85,6 +85,8 @@ void Runner::Core::look(Watched& watched, LookFor what, Time now) {
       return look_at_suspension(watched, now);
     case LookFor::Parking:
       return look_at_parking(watched);
+    case LookFor::Wanted:
+      return watch_lent(watched);
     case LookFor::Remains:
       return look_at_remains(watched, now);
   }

@@ -66,7 +66,7 @@ void Runner::Core::suspend(Key key, Memory park) {
   const auto found = attempts.find(key);
   if (found == attempts.end()) return;
   found->second.parking.stands = true;
-  found->second.parking.lends = false;
+  end_lending(found->second);
   found->second.parking.most = park;
   bring_on_parking(found->second);
 }
@@ -227,7 +227,8 @@ void Runner::Core::unparked(Watched& watched) {
   const std::string refused = std::exchange(watched.parking.refused, {});
   watched.parking.is_its_own = true;
   if (!refused.empty()) watched.parking.most = Memory{};
-  if (lends && (!watched.parking.stands || !refused.empty())) end_lending(watched);
+  if (lends && !refused.empty()) watched.parking.stands = false;  // it runs on as it did
+  if (!watched.parking.stands) end_lending(watched);
   const bool is_told = !watched.parking.stands || !refused.empty();
   if (is_told) report_parking(watched, {.how = Parking::None, .memory = {}, .refused = refused});
   if (watched.parking.stands) bring_on_parking(watched);

@@ -39,8 +39,9 @@ enum class LookFor : std::uint8_t {
   Suspension,  ///< it should be suspended
   Remains,     ///< its first process has ended
   Parking,     ///< what became of its GPU memory is not done
+  Wanted,      ///< it lends its GPU, and wants it back
 };
-inline constexpr std::size_t kLooks = 5;
+inline constexpr std::size_t kLooks = 6;
 
 /// When that is, and how long after it the next one.
 struct Look {

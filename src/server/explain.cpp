@@ -60,6 +60,7 @@ void explain_job(Exchange exchange) {
   explanation.told = service.told(**job);
   // Read off all who hold what it waits for, whoever of them is shown: it is no more than a time.
   explanation.expected_start = expected_start_of(service, view_of(service, **job));
+  asker.could_borrow = is_pending(**job) && service.state().could_borrow((*job)->spec);
   asker.ahead = priority_ahead(service.state(), explanation.job);
   explanation.suggestions = api::suggestions_for(explanation.job, asker);
   exchange.respond(json_reply_of(std::move(explanation)));

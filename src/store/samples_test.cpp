@@ -51,7 +51,8 @@ Attempt attempt() {
           .boot_id = "0b6b7a1e-1111-2222-3333-444455556666",
           .pid = 4321,
           .over_memory = true,
-          .on_other_gpus = true};
+          .on_other_gpus = true,
+          .borrows = true};
 }
 
 Outcome outcome() {
@@ -128,7 +129,7 @@ Job as_of_schema_1(Job job) {
     attempt.allocation.cpus.clear();
     attempt.peers.clear();
     attempt.placed_because.clear();
-    attempt.over_memory = attempt.on_other_gpus = false;
+    attempt.over_memory = attempt.on_other_gpus = attempt.borrows = false;
   };
   if (auto* starting = std::get_if<Starting>(&job.state)) plain(starting->attempt);
   if (auto* running = std::get_if<Running>(&job.state)) plain(running->attempt);
@@ -155,19 +156,24 @@ std::vector<Drain> drains(int schema) {
           {"", 0, "fan", ""}};
 }
 
-/// Before schema 11 it was not known whether something was said of an attempt.
-std::vector<Job> before_schema_11(std::vector<Job> jobs) {
-  const auto plain = [](Attempt& attempt) {
-    attempt.over_memory = false;
-    attempt.on_other_gpus = false;
-  };
+/// With the attempt of each as that makes it.
+template <typename Edit>
+std::vector<Job> with_attempts(std::vector<Job> jobs, Edit edit) {
   for (Job& job : jobs) {
-    if (auto* starting = std::get_if<Starting>(&job.state)) plain(starting->attempt);
-    if (auto* running = std::get_if<Running>(&job.state)) plain(running->attempt);
+    if (auto* starting = std::get_if<Starting>(&job.state)) edit(starting->attempt);
+    if (auto* running = std::get_if<Running>(&job.state)) edit(running->attempt);
     auto* ended = std::get_if<Ended>(&job.state);
-    if (ended != nullptr && ended->attempt) plain(*ended->attempt);
+    if (ended != nullptr && ended->attempt) edit(*ended->attempt);
   }
   return jobs;
+}
+
+/// Before schema 11 it was not known whether something was said of an attempt.
+std::vector<Job> before_schema_11(std::vector<Job> jobs) {
+  return with_attempts(std::move(jobs), [](Attempt& attempt) {
+    attempt.over_memory = false;
+    attempt.on_other_gpus = false;
+  });
 }
 
 /// As schema 7 makes them of jobs from before: the newest moment of all is at(99), the time seen 0.
@@ -240,6 +246,9 @@ std::vector<Job> every_state(int schema) {
     if (schema < 18) job.served_gpu_time = gpu_time_of(job.spec.request, job.served);
     if (schema >= 9) continue;
     job.payload_bytes = is_ended(job) ? 0 : static_cast<std::int64_t>(bytes_of(payload()));
+  }
+  if (schema < 21) {
+    jobs = with_attempts(std::move(jobs), [](Attempt& attempt) { attempt.borrows = false; });
   }
   if (schema < 7) jobs = before_schema_7(std::move(jobs));
   return schema < 11 ? before_schema_11(std::move(jobs)) : jobs;

@@ -2,6 +2,7 @@
 """Jobs that leave their GPU idle and lend it: gflowd, gflow-park, the interposer and jobs on the machine of tests/fake_cuda."""
 
 import os
+import resource
 import signal
 
 from fake_gpu import GIB, MIB
@@ -71,6 +72,12 @@ def test_without_the_setting_or_somebody_who_gives_it_back_nothing_is_lent(gpu_m
     waiting = GpuJob(gpu_machine, "waiting", *OWNER)
     becomes(lambda: (owner.shown()["gpu_idle_seconds"] or 0) > 2)
     assert owner.shown()["parked"] is None and waiting.shown()["status"] == "Queued"
+    # It is told what would help, and that does.
+    command = f"gjob update {waiting.job} --preemptible=requeue"
+    assert command in gpu_machine.ok("gjob", "why", waiting.job)
+    gpu_machine.ok(*command.split())
+    gpu_machine.running(waiting.job)
+    assert owner.has_its_memory()
     owner.cancel()
     waiting.cancel()
     gpu_machine.down()
@@ -141,3 +148,24 @@ def test_a_pipe_that_is_none_any_more_lends_nothing(gpu_machine):
     becomes(lambda: not owner.shown()["lends"])
     assert owner.has_its_memory()
     assert waiting.shown()["status"] == "Queued"
+
+
+def test_who_can_open_no_file_has_it_back_too(gpu_machine):
+    """Nothing comes through the pipe then: the account alone says so."""
+    lends_after(gpu_machine)
+    owner, borrower = lent(gpu_machine)
+    resource.prlimit(owner.shown()["pid"], resource.RLIMIT_NOFILE, (0, 0))
+    assert owner.has_its_memory()
+    assert borrower.shown()["status"] == "Queued"
+
+
+def test_a_borrower_that_stands_and_keeps_its_memory_makes_room(gpu_machine):
+    lends_after(gpu_machine)
+    owner, borrower = lent(gpu_machine)
+    borrower.get("managed", MIB)
+    refused = gpu_machine.run("gjob", "update", borrower.job, "--preemptible=none")
+    assert refused.code != 0 and f"job {borrower.job} has a GPU that another job lends" in refused.err
+    gpu_machine.ok("gjob", "suspend", borrower.job)
+    borrower.until("none")
+    assert owner.has_its_memory()
+    assert borrower.shown()["status"] == "Queued"
