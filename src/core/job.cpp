@@ -174,7 +174,8 @@ std::chrono::milliseconds run_time_of(const Job& job, MonoTime now) {
   MonoTime until = now;
   milliseconds stood{0};
   if (const auto* running = std::get_if<Running>(&job.state)) {
-    if (!running->lends) until = running->suspended.value_or(now);
+    const bool counts = running->lends && running->suspended_by.empty();
+    if (!counts) until = running->suspended.value_or(now);
     stood = running->stood;
   }
   return std::max(milliseconds(0), until - attempt_of(job)->started_mono - stood);

@@ -311,7 +311,8 @@ struct Running {
   /// Who suspended it by hand, and only by hand does it go on; "": gflow did, to make room.
   std::string suspended_by{};
   /// Its GPU is idle, and another's until it wants it: parked, and its processes run on. Once it
-  /// wants it, it is suspended until it has it back; its time limit goes on meanwhile.
+  /// wants it, it is suspended until it has it back; its time limit goes on meanwhile. Suspended by
+  /// hand it stands, and wants it when it is resumed.
   bool lends = false;
   ParkedMemory parked{};  ///< not stored, as the next: whoever runs the attempt knows it
   bool watches = false;   ///< it would be known when it wants back what it lends

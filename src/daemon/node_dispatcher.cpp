@@ -105,7 +105,7 @@ void NodeDispatcher::suspend(const Job& job) {
   const bool parks = running != nullptr && running->parked.how == Parking::Begun;
   const Memory most = parks ? running->parked.memory : Memory{};
   const int attempt = attempt_of(job)->number;
-  const bool lends = running != nullptr && running->lends;
+  const bool lends = running != nullptr && running->lends && running->suspended_by.empty();
   return lends ? executor->lend(job.id, attempt, most) : executor->suspend(job.id, attempt, most);
 }
 

@@ -73,26 +73,28 @@ void Shell::take_over(const Job& job, const executor::Adoption& found) {
     post(engine::event::AttemptEnded{job.id, attempt, over->outcome});
   } else if (const auto* runs = std::get_if<executor::StillRuns>(&found)) {
     post(engine::event::AttemptStarted{job.id, attempt, runs->pid, runs->watches});
-    // One that was to lend its GPU and of which nothing was taken has it still.
-    const auto* running = std::get_if<Running>(&job.state);
-    const bool lends = running != nullptr && running->lends;
-    if (runs->parked != ParkedMemory{} || lends) {
-      post(engine::event::ParkingChanged{job.id, attempt, runs->parked});
-    }
-    // What was committed may never have been said, that there is no limit any more, too: it is safe
-    // to say it twice.
-    dispatcher_.change_limit(job);
-    const Status status = status_of(job);
-    const bool is_lent = lends && runs->parked.how != Parking::None;
-    if (is_lent ? status != Status::Completing : status == Status::Suspended && !lends) {
-      dispatcher_.suspend(job);
-    } else if (status == Status::Running || status == Status::Suspended) {
-      dispatcher_.resume(job);
-    }
-    if (status == Status::Completing) dispatcher_.stop(job);
+    say_again(job, *runs);
   } else if (std::holds_alternative<executor::NeverRan>(found)) {
     post(engine::event::AttemptRevoked{job.id, attempt});
   }
+}
+
+/// What was committed may never have been said, that there is no limit any more, too: it is safe to
+/// say it twice. One that was to lend its GPU and of which nothing was taken has it still.
+void Shell::say_again(const Job& job, const executor::StillRuns& runs) {
+  const auto* running = std::get_if<Running>(&job.state);
+  const bool lends = running != nullptr && running->lends;
+  if (runs.parked != ParkedMemory{} || lends) {
+    post(engine::event::ParkingChanged{job.id, attempt_of(job)->number, runs.parked});
+  }
+  dispatcher_.change_limit(job);
+  const Status status = status_of(job);
+  if (status == Status::Completing) return dispatcher_.stop(job);
+  if (running == nullptr) return;
+  const bool is_away = lends && runs.parked.how != Parking::None;
+  const bool has_it = lends && !is_away && running->suspended_by.empty();
+  if (is_away || (running->suspended && !has_it)) return dispatcher_.suspend(job);
+  dispatcher_.resume(job);
 }
 
 void Shell::post(engine::Event event, Answer answer, Check check) {

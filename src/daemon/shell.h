@@ -113,6 +113,7 @@ class Shell {
   };
 
   void take_over(const Job& job, const executor::Adoption& found);
+  void say_again(const Job& job, const executor::StillRuns& runs);
   void decide(Posted& posted, Now now, Plan& plan);
   [[nodiscard]] static Result<void> taken_after(const Posted& posted,
                                                 const std::vector<engine::Effect>& effects);

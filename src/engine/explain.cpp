@@ -181,7 +181,10 @@ void explain_suspended_on(const Index& index,
   const auto node = ledger.find(part.node);
   const auto demand = ledger.find(placement::demand_of(job.spec));
   if (!node || !demand) return;
-  const placement::NodeState& state = ledger.state(*node);
+  placement::NodeState state = ledger.state(*node);
+  // Only others keep one that lends its GPU off it.
+  const Presence own = presence_of(job);
+  if (placement::lends(own)) ledger.give_back_on(state, *demand, part.gpus, own);
   std::map<JobId, std::vector<int>> holding;
   int missing = 0;
   for (const int gpu : part.gpus) {

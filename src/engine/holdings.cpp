@@ -15,17 +15,29 @@ using placement::NodeIndex;
 using placement::Placement;
 using placement::Presence;
 
+namespace {
+
+/// After a restart how it stands may not be told yet.
+Presence presence_of_lender(const Running& running) {
+  const bool is_away = running.parked.how == Parking::Parked;
+  const bool wants_it = running.suspended && running.suspended_by.empty();
+  if (wants_it) return is_away ? Presence::Recalled : Presence::RecalledLending;
+  return is_away ? Presence::Lent : Presence::Lending;
+}
+
+}  // namespace
+
 Presence presence_of(const Job& job) {
   const auto* running = std::get_if<Running>(&job.state);
   if (running == nullptr) return Presence::Working;
+  if (running->lends) return presence_of_lender(*running);
   switch (running->parked.how) {
     case Parking::None:
-      if (running->lends) return Presence::Lending;  // how it stands was not told again yet
       return running->suspended ? Presence::Suspended : Presence::Working;
     case Parking::Begun:
-      return running->lends ? Presence::Lending : Presence::Parking;
+      return Presence::Parking;
     case Parking::Parked:
-      return running->lends ? Presence::Lent : Presence::Parked;
+      return Presence::Parked;
     case Parking::Ending:
       return Presence::Unparking;
   }

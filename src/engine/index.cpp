@@ -353,7 +353,8 @@ std::optional<MonoTime> Index::latest_end(const Job& job) const {
     return std::nullopt;
   std::chrono::milliseconds stood{0};
   if (const auto* running = std::get_if<Running>(&job.state)) {
-    if (running->suspended && !running->lends) return std::nullopt;
+    const bool counts = running->lends && running->suspended_by.empty();
+    if (running->suspended && !counts) return std::nullopt;
     stood = running->stood;
   }
   return attempt->started_mono + *job.spec.time_limit + job.spec.grace + stood;

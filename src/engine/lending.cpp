@@ -141,13 +141,14 @@ void Step::take(const event::GpuWanted& event) {
 void Step::note_lent(const Job& job, const ParkedMemory& parked) {
   const JobId id = job.id;
   const bool is_back = parked.how == Parking::None;
-  const bool was_suspended = std::get<Running>(job.state).suspended.has_value();
+  const Running& before = std::get<Running>(job.state);
+  const bool was_suspended = before.suspended.has_value() && before.suspended_by.empty();
   index_.change(id, [&](Job& changed) {
     auto& running = std::get<Running>(changed.state);
     running.parked = {.how = parked.how, .memory = parked.memory};
     if (!is_back) return;
     running.lends = false;
-    running.suspended.reset();
+    if (running.suspended_by.empty()) running.suspended.reset();
     // What was found of it holds for as long as it runs.
     if (!parked.refused.empty()) running.watches = false;
   });

@@ -277,19 +277,69 @@ TEST_F(Lending, ItsTimeLimitGoesOn) {
   EXPECT_EQ(run_time_of(*state.find(first), now.mono), ran + minutes(10));
 }
 
-/// Then it stands, as any that is suspended, and is parked already.
-TEST_F(Lending, SuspendedByHandItLendsNoMore) {
+/// Then it stands, and whoever borrows goes on until it is resumed.
+TEST_F(Lending, SuspendedByHandItWantsItWhenItIsResumed) {
   const JobId other = borrow();
   tell(event::Suspend{{first}, system_principal()});
-  EXPECT_FALSE(owner().lends);
+  EXPECT_TRUE(lent) << "its processes are stopped now";
   EXPECT_EQ(owner().parked.how, Parking::Parked);
   EXPECT_EQ(status(first), Status::Suspended);
-  EXPECT_EQ(state.totals().cpus_free, 8);
+  const auto ran = run_time_of(*state.find(first), now.mono);
+  pass(minutes(5));
   wanted();
   EXPECT_EQ(status(other), Status::Running);
-  end(other);
+  EXPECT_EQ(run_time_of(*state.find(first), now.mono), ran);
   tell(event::Resume{{first}, system_principal()});
+  EXPECT_EQ(status(other), Status::Completing);
+  pass(minutes(1));
+  EXPECT_EQ(run_time_of(*state.find(first), now.mono), ran + minutes(1));
+  end(other, EndReason::Preempted);
   EXPECT_TRUE(resumed);
+  EXPECT_EQ(run_time_of(*state.find(first), now.mono), ran + minutes(1));
+}
+
+/// Wanted back, and suspended by hand while it waits.
+TEST_F(Lending, SuspendedByHandWhileItWaitsItsGpuIsLentOn) {
+  const JobId other = borrow();
+  wanted();
+  tell(event::Suspend{{first}, system_principal()});
+  end(other, EndReason::Preempted);
+  EXPECT_FALSE(resumed);
+  EXPECT_EQ(status(other), Status::Starting);
+  tell(event::Resume{{first}, system_principal()});
+  EXPECT_EQ(status(other), Status::Completing);
+}
+
+/// What one of two gives back is not given to the next.
+TEST_F(Lending, OnceItIsWantedNobodyElseBorrowsIt) {
+  idle_for(minutes(60));
+  JobSpec half = spec_of(Preemption::Requeue);
+  half.request.mode = GpuMode::Fraction;
+  half.request.share = Share::percent(50);
+  const JobId one = submit(half);
+  const JobId two = submit(half);
+  parked();
+  started(one);
+  started(two);
+  const JobId three = submit(half);
+  wanted();
+  EXPECT_EQ(status(one), Status::Completing);
+  EXPECT_EQ(status(two), Status::Completing);
+  end(one, EndReason::Preempted);
+  EXPECT_EQ(status(one), Status::Queued);
+  EXPECT_EQ(status(three), Status::Queued);
+  EXPECT_FALSE(resumed);
+  end(two, EndReason::Preempted);
+  EXPECT_TRUE(resumed);
+}
+
+/// Its owner would wait for that.
+TEST_F(Lending, NotToOneThatMayTakeLongToGiveItBack) {
+  idle_for(minutes(60));
+  JobSpec slow = spec_of(Preemption::Requeue);
+  slow.grace = minutes(6);
+  submit(slow);
+  EXPECT_FALSE(owner().lends);
 }
 
 TEST_F(Lending, WhoBorrowsDoesNotLend) {

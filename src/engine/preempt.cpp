@@ -151,7 +151,7 @@ void Step::preempt(JobId victim, JobId by) {
 }
 
 /// To make room, or by hand: then it may be suspended already. One that lends its GPU runs no more,
-/// and what was parked stays so.
+/// and wants it back when it is resumed.
 void Step::suspend(JobId id, const std::string& by_hand_of) {
   const Job& known = *index_.find(id);
   const Running& before = std::get<Running>(known.state);
@@ -166,7 +166,6 @@ void Step::suspend(JobId id, const std::string& by_hand_of) {
     auto& running = std::get<Running>(job.state);
     if (!stands) running.suspended = index_.now.mono;
     if (!stands && parks && !lends) running.parked = {.how = Parking::Begun, .memory = most};
-    running.lends = false;
     running.suspended_by = by_hand_of;
   });
   saved(id, stands ? Happening::Nothing : Happening::Suspended);

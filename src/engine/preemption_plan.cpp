@@ -217,7 +217,9 @@ PreemptionCandidates preemption_candidates(Index& index) {
     if (is_leaving(job)) {
       found.leaving.push_back(id);
     } else if (is_still_running(job)) {
-      const bool stops = index.policy.preempt && index.preemptible.contains(id);
+      // One that lends and may only be suspended has nothing more to give but CPUs.
+      const bool only_stands = is_lending(job) && job.spec.preemption == Preemption::Suspend;
+      const bool stops = index.policy.preempt && index.preemptible.contains(id) && !only_stands;
       const bool lends = may_lend(index, job);
       const bool settled = index.ran(job) >= index.policy.preemption.quantum;
       if (stops || lends) found.able.push_back({id, index.place_of(job), settled, stops, lends});

@@ -120,7 +120,13 @@ void Step::take(const event::Resume& event) {
   std::vector<JobId> changed;
   for (const JobId id : event.jobs) {
     if (!is_by_hand(*index_.find(id))) continue;
-    index_.change(id, [](Job& job) { std::get<Running>(job.state).suspended_by.clear(); });
+    index_.change(id, [this](Job& job) {
+      auto& running = std::get<Running>(job.state);
+      running.suspended_by.clear();
+      // From here on it waits for what it lent, and the time of that counts.
+      if (running.lends) running.stood += index_.now.mono - *running.suspended;
+      if (running.lends) running.suspended = index_.now.mono;
+    });
     saved(id, Happening::Nothing);
     changed.push_back(id);
   }

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,6 +58,22 @@ void say(std::initializer_list<std::string_view> parts) {
   (void)!::write(STDERR_FILENO, line.data(), length + 1);
 }
 
+namespace {
+
+struct Inode {
+  std::uint64_t number = 0;  ///< 0: not known
+  int error = 0;
+};
+
+/// By the system call: the C library has the functions under versions that old ones do not.
+Inode inode_of(int directory, const char* path, int flags) {
+  struct statx facts{};
+  if (::syscall(SYS_statx, directory, path, flags, STATX_INO, &facts) != 0) return {.error = errno};
+  return {.number = facts.stx_ino};
+}
+
+}  // namespace
+
 Session& Session::get() {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): in use until the very end of the process
   static auto* const session = new Session;
@@ -94,6 +112,7 @@ share::Account* Session::open() {
   if (file < 0) return refuse(std::strerror(errno));
   // NOLINTEND(concurrency-mt-unsafe)
   const bool is_whole = ::lseek(file, 0, SEEK_END) == sizeof(share::Account);
+  inode_ = inode_of(file, "", AT_EMPTY_PATH).number;
   void* const mapped =
       is_whole
           ? ::mmap(nullptr, sizeof(share::Account), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
@@ -129,9 +148,21 @@ void Session::watch() {
   watch_word(&watched_->lent);
 }
 
-void Session::tell_if_lent() {
-  if (watched_ == nullptr || !is_whole()) return;
-  tell_wanted(watched_->lent, wanted_path_.data());
+void Session::await_own() {
+  if (watched_ == nullptr) return;
+  constexpr long kFirstPause = 50'000;  // nanoseconds
+  constexpr long kLongestPause = 20'000'000;
+  timespec pause{.tv_sec = 0, .tv_nsec = kFirstPause};
+  while (is_whole() && is_there() && watched_->lent.load() != share::kOwn) {
+    tell_wanted(watched_->lent, wanted_path_.data());
+    (void)::syscall(SYS_nanosleep, &pause, nullptr);
+    pause.tv_nsec = std::min(2 * pause.tv_nsec, kLongestPause);
+  }
+}
+
+bool Session::is_there() const {
+  const Inode now = inode_of(AT_FDCWD, path_.data(), AT_SYMLINK_NOFOLLOW);
+  return now.error != ENOENT && (now.number == inode_ || now.number == 0 || inode_ == 0);
 }
 
 /// The kernel is asked for a page that is there as long as those before it, and does with it what

@@ -33,8 +33,9 @@ class Session {
   /// Takes the slot by which it is known that this process tells, once, and has the stubs look at
   /// its account, or at none.
   void watch();
-  /// As every call of the driver does while the GPU is lent.
-  void tell_if_lent();
+  /// What every call of the driver does while the GPU is lent: it tells, and waits until the GPU is
+  /// the job's own again. Not where the account was removed or cut short.
+  void await_own();
 
   /// The device of the account that the driver counts as `ordinal`; empty if it is not limited.
   [[nodiscard]] std::optional<std::size_t> device(cuda::abi::Device ordinal);
@@ -82,6 +83,8 @@ class Session {
   /// Whether the file is still as long as it was. It is its owner's, who may cut it short: a look
   /// at it ends the process then.
   [[nodiscard]] bool is_whole() const;
+  /// Whether gflowd still finds the account where it made it.
+  [[nodiscard]] bool is_there() const;
   /// Whether this process is one whose lock the kernel takes when it dies.
   [[nodiscard]] bool can_take_locks() const;
   /// Says why, once, and limits nothing from then on.
@@ -101,6 +104,7 @@ class Session {
   const char* turn_directory_ = nullptr;
   std::array<char, 4096> path_{};
   std::array<char, 4096> wanted_path_{};
+  std::uint64_t inode_ = 0;  ///< of the account; 0: not known
   share::Account* mapped_ = nullptr;
   share::Account* account_ = nullptr;  ///< that, if it limits
   share::Account* watched_ = nullptr;  ///< that, if it does not

@@ -130,8 +130,10 @@ void forget_word() { gflow_share_lent.store(&kAsk, std::memory_order_release); }
 
 }  // namespace gflow::interpose
 
-/// Where the stub of this number leads. Beforehand the process has taken its slot, and told, if its
-/// GPU is lent. What the function finds in errno is what its caller left there.
+/// Where the stub of this number leads. Beforehand the process has taken its slot, and if its GPU
+/// is lent, it has told and waited until it is its own again: one that came since would not be
+/// locked, and use the GPU beside who has it. What the function finds in errno is what its caller
+/// left there.
 extern "C" __attribute__((used, visibility("hidden"))) void* gflow_share_prepare(
     std::uint32_t number) {
   using namespace gflow::interpose;  // NOLINT(google-build-using-namespace): of the C interface
@@ -139,7 +141,7 @@ extern "C" __attribute__((used, visibility("hidden"))) void* gflow_share_prepare
   Session::get().watch();
   void* target = gflow_share_targets[number].load(std::memory_order_acquire);
   if (target == reinterpret_cast<void*>(&gflow_share_tell)) target = resolve(number);
-  Session::get().tell_if_lent();
+  Session::get().await_own();
   errno = before;
   return target;
 }
@@ -153,9 +155,9 @@ __asm__(R"(
   .balign 16
   endbr64
   movq gflow_share_lent(%rip), %r11
-  cmpl $1, (%r11)
+  cmpl $0, (%r11)
   movl $gflow_share_number, %r11d
-  je gflow_share_tell
+  jne gflow_share_tell
   jmpq *(gflow_share_targets + 8 * gflow_share_number)(%rip)
   .set gflow_share_number, gflow_share_number + 1
   .endm
@@ -176,9 +178,9 @@ __asm__(R"(
   adrp x16, gflow_share_lent
   ldr x16, [x16, :lo12:gflow_share_lent]
   ldr w17, [x16]
-  cmp w17, #1
+  cmp w17, #0
   mov w17, #gflow_share_number
-  b.eq gflow_share_tell
+  b.ne gflow_share_tell
   adrp x16, gflow_share_targets + 8 * gflow_share_number
   ldr x16, [x16, :lo12:gflow_share_targets + 8 * gflow_share_number]
   br x16

@@ -27,7 +27,8 @@ Demand demand_of(const Request& request) {
 
 Demand demand_of(const JobSpec& spec) {
   Demand demand = demand_of(spec.request);
-  demand.borrows = spec.request.gpus > 0 && spec.preemption == Preemption::Requeue;
+  demand.borrows = spec.request.gpus > 0 && spec.preemption == Preemption::Requeue &&
+                   spec.grace <= kLongestGrace;
   return demand;
 }
 

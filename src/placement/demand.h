@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -33,7 +34,9 @@ struct Demand {
   [[nodiscard]] bool only_sees() const { return gpus == 0 && (!vendor.empty() || !models.empty()); }
 };
 [[nodiscard]] Demand demand_of(const Request& request);
-/// Of a job: one that is queued again when it has to make room gives back what it borrows.
+/// Of a job: one that is queued again when it has to make room gives back what it borrows, unless
+/// it may take longer for that than kLongestGrace.
+constexpr std::chrono::seconds kLongestGrace{300};
 [[nodiscard]] Demand demand_of(const JobSpec& spec);
 
 /// Whether a device of this vendor and model (as the catalogue names it, with or without its size)

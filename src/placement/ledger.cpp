@@ -53,6 +53,11 @@ const Topology& topology_of(const Node& node) {
   return node.topology ? *node.topology : unknown;
 }
 
+/// Whether who lends it keeps the demand off it.
+bool is_kept(const Demand& wanted, const DeviceState& device) {
+  return device.recalled > 0 || (device.lent > 0 && !wanted.borrows);
+}
+
 }  // namespace
 
 bool operator==(const Node& a, const Node& b) {
@@ -237,7 +242,7 @@ bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
 
 bool Ledger::has_compute(DemandIndex index, const DeviceState& device) const {
   const Demand& wanted = demand(index);
-  return (device.lent == 0 || wanted.borrows) && device.free >= share_held(wanted) &&
+  return !is_kept(wanted, device) && device.free >= share_held(wanted) &&
          mode_allows(wanted, device, rules_);
 }
 
@@ -315,8 +320,7 @@ Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeS
       ++lacks.devices_free;
       continue;
     }
-    const bool is_lent = device.lent > 0 && !wanted.borrows;
-    if (!device.usable || is_lent || !mode_allows(wanted, device, rules_)) continue;
+    if (!device.usable || is_kept(wanted, device) || !mode_allows(wanted, device, rules_)) continue;
     const Share less = std::max(Share{}, share_held(wanted) - device.free);
     // With less compute it would need less memory, too.
     const Memory needs = memory_follows_share(wanted)
@@ -349,6 +353,7 @@ void Ledger::take_on(NodeState& state,
     DeviceState& device = state.devices[at(i)];
     device.memory_free -= kept_on(wanted, device.memory_shared, presence);
     if (lends(presence)) ++device.lent;
+    if (is_recalled(presence)) ++device.recalled;
     if (!works(presence)) {
       if (has_gpu_memory(presence)) ++device.suspended;
       continue;
@@ -371,6 +376,7 @@ void Ledger::give_back_on(NodeState& state,
     DeviceState& device = state.devices[at(i)];
     device.memory_free += kept_on(wanted, device.memory_shared, presence);
     if (lends(presence)) --device.lent;
+    if (is_recalled(presence)) --device.recalled;
     if (!works(presence)) {
       if (has_gpu_memory(presence)) --device.suspended;
       continue;

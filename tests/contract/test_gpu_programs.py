@@ -101,9 +101,9 @@ def test_programs_get_what_there_is_and_then_what_is_theirs(tmp_path, script):
     expected, changes = SAID[script]
     assert said_with(plain) == expected
     whole = Account(tmp_path / "whole", {})
-    whole.set_lent(1)  # so that a call tells; none waits, as nothing was taken
-    assert said_with(plain | {"LD_PRELOAD": str(INTERPOSER), "GFLOW_SHARE_DIR": str(whole.folder)}) == expected
-    assert whole.lent() == 2 and len(whole.processes()) == 1
+    with whole.lent_until_wanted():
+        assert said_with(plain | {"LD_PRELOAD": str(INTERPOSER), "GFLOW_SHARE_DIR": str(whole.folder)}) == expected
+    assert len(whole.processes()) == 1
     for before, after in changes.items():
         expected = expected.replace(before, after)
     assert said_with(limited) == expected

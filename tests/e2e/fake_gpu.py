@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fake driver of tests/fake_cuda: a machine file, programs that use it, accounts of the interposer."""
 
+import contextlib
 import ctypes
 import os
 import signal
 import struct
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 from machine import BIN, PATIENCE
@@ -124,6 +127,24 @@ class Account:
         with self.file.open("r+b") as file:
             file.seek(20)
             file.write(struct.pack("<I", lent))
+
+    @contextlib.contextmanager
+    def lent_until_wanted(self):
+        """The GPU is lent, and the job's own again as soon as a program says that it wants it, which one has to."""
+        self.set_lent(1)
+        latest = time.monotonic() + PATIENCE
+
+        def give_back():
+            while self.lent() != 2 and time.monotonic() < latest:
+                pass
+            self.was_wanted = self.lent() == 2
+            self.set_lent(0)
+
+        giver = threading.Thread(target=give_back)
+        giver.start()
+        yield
+        giver.join()
+        assert self.was_wanted
 
     def used(self, index=0):
         return self.amounts(index)[0]

@@ -98,10 +98,11 @@ def test_none_of_a_job_tells_while_none_calls(gpus, account):
         thread.start()
     account.wait()
     assert job.ask("unpark") == (DONE, "")
+    assert not answers and account.lent() == WANTED
+    account.set_lent(OWN)
     for thread in asks:
         thread.join(PATIENCE)
-    assert answers == [16 * GIB] * 2 and account.told() == 1 and account.lent() == WANTED  # nobody said otherwise
-    account.set_lent(OWN)
+    assert answers == [16 * GIB] * 2 and account.told() == 1
     assert job.is_as_it_was() and account.told() == 0
 
 
@@ -111,9 +112,10 @@ def test_of_threads_that_call_at_once_one_tells(gpus, account, how):
     for _ in range(5):
         assert asks_while_lent(job, account, lambda: job.programs[0].get("read_at_once", job.blocks[0], MIB)) == 8
     assert job.is_as_it_was()
-    for _ in range(1000):  # and where nothing was taken, so that none waits
-        account.set_lent(LENT)
-        assert job.programs[0].get("read_at_once", job.blocks[0], 64) == 8 and account.told() == 1
+    for _ in range(200):  # and where nothing was taken
+        with account.lent_until_wanted():
+            assert job.programs[0].get("read_at_once", job.blocks[0], 64) == 8
+        assert account.told() == 1
 
 
 @pytest.mark.parametrize("how", ["linked", "dlsym", "proc"])
@@ -204,8 +206,8 @@ def test_one_that_tells_does_not_wait_for_a_reader(gpus, account):
     os.close(account.pipe)
     for spoil in (lambda: None, pipe.unlink, lambda: pipe.symlink_to("/dev/full"), lambda: (pipe.unlink(), pipe.mkdir())):
         spoil()
-        account.set_lent(LENT)
-        assert program.get("sum", job.blocks[0], MIB) == job.sums[0] and account.lent() == WANTED
+        with account.lent_until_wanted():
+            assert program.get("sum", job.blocks[0], MIB) == job.sums[0]
     pipe.rmdir()
     os.mkfifo(pipe)
     account.pipe = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
@@ -213,8 +215,8 @@ def test_one_that_tells_does_not_wait_for_a_reader(gpus, account):
     with pytest.raises(BlockingIOError):
         while True:
             os.write(filled, b"x" * 4096)
-    account.set_lent(LENT)
-    assert program.get("sum", job.blocks[0], MIB) == job.sums[0] and account.lent() == WANTED
+    with account.lent_until_wanted():
+        assert program.get("sum", job.blocks[0], MIB) == job.sums[0]
     os.close(filled)
     assert job.is_as_it_was()
 
@@ -227,9 +229,9 @@ def test_hooks_within_a_program_tell(gpus, account):
         block = program.get("alloc", 9 * GIB)
         its_sum = program.get("fill", block, MIB, 5)
         for ask in (("info",), ("sum", block, MIB), ("launch", 1), ("read_at_once", block, MIB), ("float_arguments",)):
-            account.set_lent(LENT)
-            program.get(*ask)
-            assert account.told() == 1 and account.lent() == WANTED
+            with account.lent_until_wanted():
+                program.get(*ask)
+            assert account.told() == 1
         assert program.get("sum", block, MIB) == its_sum and account.told() == 0
         program.get("stress", 1, 300)
         assert program.end() == "" and program.process.returncode == 0
@@ -250,8 +252,9 @@ def test_a_child_that_cannot_take_the_lock_tells_and_has_no_slot(gpus, account):
     with gpus.program(account) as program:
         assert program.text("clone") == "0 child\n"
         program.start()
-        account.set_lent(LENT)
-        assert program.get("info")[1] == 16 * GIB and account.told() == 1
+        with account.lent_until_wanted():
+            assert program.get("info")[1] == 16 * GIB
+        assert account.told() == 1
         assert account.processes() == [program.process.pid]
         assert program.end() == ""
 

@@ -7,7 +7,7 @@ import signal
 
 from fake_gpu import GIB, MIB
 from machine import stands
-from test_parked_jobs import EACH, GpuJob, becomes, killed, up
+from test_parked_jobs import CLIENT, EACH, GpuJob, becomes, killed, up
 
 OWNER = ("--gpus", "1")
 BORROWER = ("--gpus", "1", "--preemptible")
@@ -169,3 +169,51 @@ def test_a_borrower_that_stands_and_keeps_its_memory_makes_room(gpu_machine):
     borrower.until("none")
     assert owner.has_its_memory()
     assert borrower.shown()["status"] == "Queued"
+
+
+def test_parts_that_are_given_back_one_by_one_go_to_nobody_else(gpu_machine):
+    lends_after(gpu_machine)
+    owner = GpuJob(gpu_machine, "owner", *OWNER).fill(GIB)
+    parts = [gpu_machine.submit("--gpus", "7G,0.5", "--preemptible", "--name", name, "sleep", "1000") for name in ("one", "two")]
+    for part in parts:
+        gpu_machine.running(part)
+    assert owner.has_its_memory()
+    assert [gpu_machine.job(part)["attempt"] for part in parts] == [1, 1]
+    assert owner.until(None)["status"] == "Running"
+
+
+def test_a_program_that_comes_while_it_is_lent_waits_too(gpu_machine):
+    """Nothing of it is locked: it would use the GPU beside the borrower."""
+    lends_after(gpu_machine)
+    owner, borrower = lent(gpu_machine)
+    environment = f"/proc/{owner.shown()['pid']}/environ"
+    with open(environment, "rb") as file:
+        inherited = dict(entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
+    more = {name.decode(): value.decode() for name, value in inherited.items()}
+    with gpu_machine.fake.program(**more) as second:
+        second.start()
+        assert borrower.shown()["status"] == "Queued"
+        second.get("alloc", 9 * GIB)
+        assert owner.has_its_memory()
+
+
+def test_suspended_and_resumed_by_hand_it_has_its_gpu(gpu_machine):
+    lends_after(gpu_machine)
+    owner, borrower = lent(gpu_machine)
+    gpu_machine.ok("gjob", "suspend", owner.job)
+    becomes(lambda: stands(owner.shown()["pid"]))
+    assert borrower.has_its_memory()
+    gpu_machine.ok("gjob", "resume", owner.job)
+    assert owner.has_its_memory()
+    assert borrower.shown()["status"] == "Queued"
+
+
+def test_one_that_executes_a_program_without_the_library_is_left_alone(gpu_machine):
+    lends_after(gpu_machine)
+    script = "import ctypes, os; ctypes.CDLL('libcuda.so.1').cuInit(0); del os.environ['LD_PRELOAD']; "
+    script += f"os.execv('{CLIENT}', ['{CLIENT}', 'proc'])"
+    owner = GpuJob(gpu_machine, "owner", *OWNER, before=f'/usr/bin/python3 -c "{script}" ').fill(GIB)
+    GpuJob(gpu_machine, "waiting", *BORROWER)
+    becomes(lambda: "keeps the GPU that it leaves idle: process" in daemon_log(gpu_machine))
+    becomes(lambda: not owner.shown()["lends"])
+    assert owner.has_its_memory()
