@@ -22,7 +22,7 @@ bool has_more(const DeviceState& now, const DeviceState& before) {
   return !same || !joined || (now.usable && !before.usable) || now.free > before.free ||
          now.memory_free > before.memory_free || now.users < before.users ||
          now.suspended < before.suspended || now.lent < before.lent ||
-         now.recalled < before.recalled || now.time_sliced < before.time_sliced;
+         now.withheld < before.withheld || now.time_sliced < before.time_sliced;
 }
 
 bool has_more(const NodeState& now, const NodeState& before) {

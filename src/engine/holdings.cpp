@@ -19,10 +19,9 @@ namespace {
 
 /// After a restart how it stands may not be told yet.
 Presence presence_of_lender(const Running& running) {
-  const bool is_away = running.parked.how == Parking::Parked;
+  if (running.parked.how != Parking::Parked) return Presence::Lending;
   const bool wants_it = running.suspended && running.suspended_by.empty();
-  if (wants_it) return is_away ? Presence::Recalled : Presence::RecalledLending;
-  return is_away ? Presence::Lent : Presence::Lending;
+  return wants_it ? Presence::Recalled : Presence::Lent;
 }
 
 }  // namespace

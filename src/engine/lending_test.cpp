@@ -310,6 +310,23 @@ TEST_F(Lending, SuspendedByHandWhileItWaitsItsGpuIsLentOn) {
   EXPECT_EQ(status(other), Status::Completing);
 }
 
+/// There is room beside what it has declared, but it may have to be let keep its GPU.
+TEST_F(Lending, NobodyIsOnItBeforeItsMemoryIsAway) {
+  end(first);
+  JobSpec small = spec_of(Preemption::None);
+  small.request.gpu_memory = Memory::gib(10);
+  const JobId owner_id = submit(small);
+  started(owner_id);
+  idle_for(minutes(60));
+  JobSpec beside = spec_of(Preemption::Requeue);
+  beside.request.gpu_memory = Memory::gib(10);
+  const JobId other = submit(beside);
+  EXPECT_TRUE(lent);
+  EXPECT_EQ(status(other), Status::Queued);
+  tell(event::ParkingChanged{owner_id, 1, {.refused = "it uses managed memory"}});
+  EXPECT_EQ(status(other), Status::Queued);
+}
+
 /// What one of two gives back is not given to the next.
 TEST_F(Lending, OnceItIsWantedNobodyElseBorrowsIt) {
   idle_for(minutes(60));

@@ -55,7 +55,7 @@ const Topology& topology_of(const Node& node) {
 
 /// Whether who lends it keeps the demand off it.
 bool is_kept(const Demand& wanted, const DeviceState& device) {
-  return device.recalled > 0 || (device.lent > 0 && !wanted.borrows);
+  return device.withheld > 0 || (device.lent > 0 && !wanted.borrows);
 }
 
 }  // namespace
@@ -353,7 +353,7 @@ void Ledger::take_on(NodeState& state,
     DeviceState& device = state.devices[at(i)];
     device.memory_free -= kept_on(wanted, device.memory_shared, presence);
     if (lends(presence)) ++device.lent;
-    if (is_recalled(presence)) ++device.recalled;
+    if (withholds(presence)) ++device.withheld;
     if (!works(presence)) {
       if (has_gpu_memory(presence)) ++device.suspended;
       continue;
@@ -376,7 +376,7 @@ void Ledger::give_back_on(NodeState& state,
     DeviceState& device = state.devices[at(i)];
     device.memory_free += kept_on(wanted, device.memory_shared, presence);
     if (lends(presence)) --device.lent;
-    if (is_recalled(presence)) --device.recalled;
+    if (withholds(presence)) --device.withheld;
     if (!works(presence)) {
       if (has_gpu_memory(presence)) --device.suspended;
       continue;

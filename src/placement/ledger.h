@@ -60,8 +60,7 @@ enum class Presence : std::uint8_t {
   Unparking,  ///< works, and has that host memory still
   Lending,    ///< its GPUs are idle, and their memory is on its way to host memory; it runs on
   Lent,       ///< so it is there, and others may have its GPUs
-  Recalled,   ///< the same, and it wants them back: nobody else gets them any more
-  RecalledLending,  ///< the same of one whose memory is on its way
+  Recalled,   ///< the same, and it wants them back
 };
 /// Whether it has the compute of its GPUs.
 [[nodiscard]] constexpr bool works(Presence presence) {
@@ -69,8 +68,10 @@ enum class Presence : std::uint8_t {
 }
 /// Whether it lends its GPUs, to jobs that give them back when it wants them.
 [[nodiscard]] constexpr bool lends(Presence presence) { return presence >= Presence::Lending; }
-[[nodiscard]] constexpr bool is_recalled(Presence presence) {
-  return presence >= Presence::Recalled;
+/// Of one that does: whether nobody gets them yet, as it may turn out that they cannot be lent, or
+/// any more.
+[[nodiscard]] constexpr bool withholds(Presence presence) {
+  return presence == Presence::Lending || presence == Presence::Recalled;
 }
 [[nodiscard]] constexpr bool has_cpus(Presence presence) {
   return works(presence) || lends(presence);
@@ -94,7 +95,7 @@ struct DeviceState {
   std::int16_t users = 0;
   std::int16_t suspended = 0;     ///< jobs that only keep memory here
   std::int16_t lent = 0;          ///< jobs that lend it: only who borrows is placed here
-  std::int16_t recalled = 0;      ///< of them, those that want it back: nobody is
+  std::int16_t withheld = 0;      ///< of them, those for which nobody is yet, or any more
   std::int16_t time_sliced = 0;   ///< of the users, those in mode TimeSlice
   GpuMode mode = GpuMode::Whole;  ///< of those on it, TimeSlice where modes mix; Whole if none is
   bool usable = true;

@@ -2,7 +2,6 @@
 """Jobs that leave their GPU idle and lend it: gflowd, gflow-park, the interposer and jobs on the machine of tests/fake_cuda."""
 
 import os
-import resource
 import signal
 
 from fake_gpu import GIB, MIB
@@ -150,11 +149,11 @@ def test_a_pipe_that_is_none_any_more_lends_nothing(gpu_machine):
     assert waiting.shown()["status"] == "Queued"
 
 
-def test_who_can_open_no_file_has_it_back_too(gpu_machine):
-    """Nothing comes through the pipe then: the account alone says so."""
+def test_who_cannot_reach_the_pipe_has_it_back_too(gpu_machine):
+    """As one that has no descriptor left, or another root: the account alone says so."""
     lends_after(gpu_machine)
     owner, borrower = lent(gpu_machine)
-    resource.prlimit(owner.shown()["pid"], resource.RLIMIT_NOFILE, (0, 0))
+    (gpu_machine.state / f"attempts/{owner.job}.1/share/wanted").unlink()
     assert owner.has_its_memory()
     assert borrower.shown()["status"] == "Queued"
 
@@ -162,11 +161,11 @@ def test_who_can_open_no_file_has_it_back_too(gpu_machine):
 def test_a_borrower_that_stands_and_keeps_its_memory_makes_room(gpu_machine):
     lends_after(gpu_machine)
     owner, borrower = lent(gpu_machine)
-    borrower.get("managed", MIB)
+    borrower.get("managed", MIB)  # so that it cannot be parked
     refused = gpu_machine.run("gjob", "update", borrower.job, "--preemptible=none")
     assert refused.code != 0 and f"job {borrower.job} has a GPU that another job lends" in refused.err
     gpu_machine.ok("gjob", "suspend", borrower.job)
-    borrower.until("none")
+    becomes(lambda: stands(borrower.shown()["pid"]))
     assert owner.has_its_memory()
     assert borrower.shown()["status"] == "Queued"
 
