@@ -820,6 +820,8 @@ class Job(TypedDict):
     gpu_memory: list[GpuMemoryUseShown]
     gpu_limits: Union[GpuLimitsShown, None]
     parked: Union[ParkedMemoryShown, None]
+    lends: bool
+    gpu_idle_seconds: Union[int, None]
     attempt: int
     retries: int
     pid: Union[int, None]
@@ -833,7 +835,7 @@ class JobEvent(TypedDict):
     apiVersion: Literal["gflow/v1"]
     kind: Literal["JobEvent"]
     id: int
-    type: Literal["job.submitted", "job.held", "job.released", "job.changed", "job.starting", "job.started", "job.stopping", "job.suspended", "job.resumed", "job.requeued", "job.ended"]
+    type: Literal["job.submitted", "job.held", "job.released", "job.changed", "job.starting", "job.started", "job.stopping", "job.suspended", "job.resumed", "job.requeued", "job.ended", "job.lent"]
     time: str
     job: int
     user: UserShown
@@ -1031,6 +1033,8 @@ class JobView(TypedDict):
     gpu_memory: list[GpuMemoryUseShown]
     gpu_limits: Union[GpuLimitsShown, None]
     parked: Union[ParkedMemoryShown, None]
+    lends: bool
+    gpu_idle_seconds: Union[int, None]
     attempt: int
     retries: int
     pid: Union[int, None]
@@ -1059,6 +1063,8 @@ class JobViewPart(TypedDict):
     gpu_memory: NotRequired[list[GpuMemoryUsePart]]
     gpu_limits: NotRequired[Union[GpuLimitsPart, None]]
     parked: NotRequired[Union[ParkedMemoryPart, None]]
+    lends: NotRequired[bool]
+    gpu_idle_seconds: NotRequired[Union[int, None]]
     attempt: NotRequired[int]
     retries: NotRequired[int]
     pid: NotRequired[Union[int, None]]
@@ -1645,6 +1651,7 @@ class SnapshotJobShown(TypedDict):
     suspended: bool
     suspended_by_hand: bool
     suspended_seconds: float
+    lends: bool
     reason: Union[Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "not_started", "preempted"], None]
     peak_gpu_memory_bytes: int
 
