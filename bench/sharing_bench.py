@@ -395,6 +395,28 @@ def parked(bench):
             print(f"    {request}, {gib} GiB: {'; '.join(steps)}; {bench.objects(bench.end(job))}")
 
 
+@row
+def lent(bench):
+    """By gflowd: a job that leaves the GPU idle, one that borrows it meanwhile, and the first call of the former after that."""
+    machine = bench.machine
+    machine.ok("gctl", "config", "set", "sharing.lend_idle_after", "3s")
+    for gib in (2, 12):
+        with bench.folder() as folder, bench.folder() as borrowers, Outside() as outside:
+            job, _ = bench.holder("1", folder, gib)
+            steps, begin = [f"{outside.used() / GIB:.2f} GiB"], time.monotonic()
+            borrower, _ = bench.holder("1", borrowers, 1, more=("--preemptible",))
+            steps.append(f"the borrower has its memory after {time.monotonic() - begin:.2f} s, 3 of them idle")
+            steps.append(f"{outside.used() / GIB:.2f} GiB; {machine.job(job)['parked']}")
+            begin = time.monotonic()
+            (folder / "go").touch()
+            said = bench.objects(bench.end(job))
+            steps.append(f"the owner has read its memory and ended {time.monotonic() - begin:.2f} s after its call")
+            machine.ok("gcancel", borrower)
+            machine.wait(borrower)
+            print(f"    1, {gib} GiB: {'; '.join(steps)}; {said}")
+    machine.ok("gctl", "config", "set", "sharing.lend_idle_after", "0s")
+
+
 def main():
     asks = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asks.add_argument("--row", action="append", choices=ROWS)
