@@ -124,7 +124,7 @@ void add_borrowing(const JobView& job, const Asker& asker, Suggestions& list) {
   if (!asker.could_borrow || !lacks) return;
   list.update("--preemptible=requeue",
               change_of(&JobSpec::preemption, Preemption::Requeue),
-              tr("starts it on a GPU that is idle; it is queued again when that is used"));
+              tr("may start it on a GPU that is idle; it is queued again when that is used"));
 }
 
 void add_order(const JobView& job, const Asker& asker, Suggestions& list) {

@@ -46,14 +46,17 @@ bool are_lent(const Index& index, const std::vector<Placement>& there) {
   });
 }
 
-bool borrows(const Job& job) { return is_active(job) && attempt_of(job)->borrows; }
+bool borrows(Index& index, const Job& job) {
+  const Attempt* attempt = is_active(job) ? attempt_of(job) : nullptr;
+  return attempt != nullptr && attempt->borrows && are_lent(index, index.placements_of(*attempt));
+}
 
 /// Who borrows does not lend to a third.
 bool may_lend(Index& index, const Job& job) {
   const auto least = index.policy.lend_idle_after;
   if (least == std::chrono::seconds(0) || !could_lend(job)) return false;
   const auto since = index.idle_since(job);
-  if (!since || index.now.mono - *since < least || borrows(job)) return false;
+  if (!since || index.now.mono - *since < least || borrows(index, job)) return false;
   const auto node = index.ledger.find(attempt_of(job)->allocation.node);
   return node && can_be_parked(index, job, index.ledger.state(*node).memory_free);
 }
@@ -169,7 +172,7 @@ void Step::reclaim(JobId owner) {
   borrowers.erase(owner);
   for (const JobId id : borrowers) {
     const Job& borrower = *index_.find(id);
-    if (!engine::borrows(borrower) || stop_of(borrower) != nullptr) continue;
+    if (!borrows(index_, borrower) || stop_of(borrower) != nullptr) continue;
     preempt(id, owner);
     if (candidates_) candidates_->leaving.push_back(id);
   }
@@ -177,7 +180,8 @@ void Step::reclaim(JobId owner) {
 
 bool State::could_borrow(const JobSpec& spec) const {
   Index& index = *index_;
-  const bool might = spec.request.gpus > 0 && spec.preemption != Preemption::Requeue;
+  const bool might =
+      spec.request.gpus > 0 && spec.request.nodes == 1 && spec.preemption != Preemption::Requeue;
   if (!might || index.lenders.empty()) return false;
   JobSpec borrower = spec;
   borrower.preemption = Preemption::Requeue;

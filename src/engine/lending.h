@@ -20,7 +20,8 @@ namespace gflow::engine {
 /// Whether one of these devices is lent by who has it.
 [[nodiscard]] bool are_lent(const Index& index, const std::vector<placement::Placement>& there);
 
-/// Whether a GPU of an active job was lent to it: it makes room once that is wanted back.
-[[nodiscard]] bool borrows(const Job& job);
+/// Whether a GPU of an active job was lent to it, and is still: it makes room once that is wanted
+/// back. Not any more where who lent it is gone.
+[[nodiscard]] bool borrows(Index& index, const Job& job);
 
 }  // namespace gflow::engine

@@ -327,6 +327,47 @@ TEST_F(Lending, NobodyIsOnItBeforeItsMemoryIsAway) {
   EXPECT_EQ(status(other), Status::Queued);
 }
 
+/// Suspended before the other came to its GPU, resumed while that lends it.
+TEST_F(Lending, WhoGoesOnOnALentGpuBorrowsItToo) {
+  end(first);
+  const JobId earlier = submit_borrower();
+  started(earlier);
+  tell(event::Suspend{{earlier}, system_principal()});
+  tell(event::ParkingChanged{earlier, 1, {.how = Parking::Parked, .memory = Memory::gib(1)}});
+  JobSpec next = spec_of(Preemption::None);
+  next.request.gpu_memory = Memory::gib(10);
+  const JobId lender = submit(next);
+  started(lender);
+  idle_for(minutes(60));
+  const JobId other = submit_borrower();
+  EXPECT_TRUE(lent);
+  tell(event::ParkingChanged{lender, 1, {.how = Parking::Parked, .memory = Memory::gib(1)}});
+  started(other);
+  end(other);
+  tell(event::Resume{{earlier}, system_principal()});
+  EXPECT_EQ(status(earlier), Status::Running);
+  tell(event::GpuWanted{lender, 1});
+  EXPECT_EQ(status(earlier), Status::Completing);
+}
+
+/// Its CPUs are needed, too, which it would keep.
+TEST_F(Lending, WhoMayHaveToStopIsStoppedWhereLendingIsNotEnough) {
+  Policy policy = lending();
+  policy.preempt = true;
+  tell(event::Configure{policy});
+  end(first);
+  JobSpec lesser = spec_of(Preemption::Requeue);
+  lesser.request.cpus = 4;
+  const JobId stops = submit(lesser);
+  started(stops);
+  idle_for(minutes(60));
+  JobSpec urgent = spec_of(Preemption::Requeue);
+  urgent.request.cpus = 8;
+  urgent.priority = 200;
+  submit(urgent);
+  EXPECT_EQ(status(stops), Status::Completing);
+}
+
 /// What one of two gives back is not given to the next.
 TEST_F(Lending, OnceItIsWantedNobodyElseBorrowsIt) {
   idle_for(minutes(60));

@@ -222,8 +222,10 @@ void Step::resume(JobId id, Places& places) {
   passer.suspended = id;
   if (!running.lends && !places.let_pass(index_, passer, placements)) return;
   ++resumes_;
-  index_.change(id, [this](Job& changed) {
+  const bool borrows = !running.lends && are_lent(index_, placements);
+  index_.change(id, [this, borrows](Job& changed) {
     auto& state = std::get<Running>(changed.state);
+    if (borrows) state.attempt.borrows = true;
     if (!state.lends) state.stood += index_.now.mono - *state.suspended;
     state.lends = false;
     state.suspended.reset();

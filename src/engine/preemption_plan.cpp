@@ -51,6 +51,7 @@ struct Victim {
   const Job* job = nullptr;
   QueueKey place;
   bool lends = false;  ///< its GPU is idle: nothing stops
+  bool stops = false;  ///< it may have to, whether it is or not
 };
 
 /// What a victim leaves: all it has, or for one that is only suspended all but memory, of its GPU
@@ -127,7 +128,7 @@ bool is_leaving(const Job& job) {
     return state.stop && state.stop->reason == EndReason::Preempted;
   };
   if (const auto* running = std::get_if<Running>(&job.state)) {
-    const bool comes_back = running->lends && running->suspended;
+    const bool comes_back = running->lends && running->suspended && running->suspended_by.empty();
     return told(*running) || (is_being_parked(job) && !comes_back);
   }
   const auto* starting = std::get_if<Starting>(&job.state);
@@ -177,8 +178,11 @@ CandidatesByNode candidates_by_node(Index& index,
     const Job& job = *index.find(one.id);
     const bool lends = borrows && one.lends && !is_lending(job);
     if (!is_still_running(job)) continue;
-    const Victim victim{&job, one.place, lends && would_help(index, job, waiting)};
-    if (!victim.lends && !may_be_preempted(index, one, place)) continue;
+    const Victim victim{&job,
+                        one.place,
+                        lends && would_help(index, job, waiting),
+                        may_be_preempted(index, one, place)};
+    if (!victim.lends && !victim.stops) continue;
     each_node(one.id, [&victim](NodeCandidates& there) { there.victims.push_back(victim); });
   }
   return by_node;
@@ -196,10 +200,12 @@ std::optional<NodePlan> plan_on(Index& index,
     return b.place < a.place;
   });
   if (take_victims(index, demand, worst, plan)) return plan;
-  // Who lends needs host memory, of which there may be too little for the job then.
-  const std::size_t all = worst.size();
-  std::erase_if(worst, &Victim::lends);
-  if (worst.size() == all) return std::nullopt;
+  // Who lends keeps CPUs and needs host memory, of which there may be too little for the job then.
+  if (std::ranges::none_of(worst, &Victim::lends)) return std::nullopt;
+  std::erase_if(worst, [](const Victim& one) { return !one.stops; });
+  for (Victim& one : worst) one.lends = false;
+  std::ranges::sort(worst, [](const Victim& a, const Victim& b) { return b.place < a.place; });
+  plan.lending.clear();
   plan.state = index.ledger.state(node);
   for (const JobId id : there.stopping) take_leave(index, *index.find(id), node, plan.state);
   if (!take_victims(index, demand, worst, plan)) return std::nullopt;

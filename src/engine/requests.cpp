@@ -3,6 +3,7 @@
 
 #include "base/kept_sentence.h"
 #include "base/translate.h"
+#include "engine/lending.h"
 #include "engine/step_internal.h"
 
 namespace gflow::engine {
@@ -127,6 +128,9 @@ void Step::take(const event::Resume& event) {
       if (running.lends) running.stood += index_.now.mono - *running.suspended;
       if (running.lends) running.suspended = index_.now.mono;
     });
+    if (is_lending(*index_.find(id))) {  // its processes go on, and wait in their calls
+      effects_.emplace_back(effect::Suspend{id, attempt_of(*index_.find(id))->number});
+    }
     saved(id, Happening::Nothing);
     changed.push_back(id);
   }

@@ -126,7 +126,7 @@ Result<JobSpec> Step::updated(const Job& job, const JobChanges& changes, const P
       changes.has(&JobSpec::preempt_signal)) {
     GF_CHECK(check_preemption(spec));
   }
-  if (borrows(job) && spec.preemption != Preemption::Requeue) {
+  if (borrows(index_, job) && spec.preemption != Preemption::Requeue) {
     return fail(Code::WrongState,
                 tr_format("job {} has a GPU that another job lends while it is idle: it stays "
                           "--preemptible=requeue until it ends",

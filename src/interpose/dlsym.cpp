@@ -103,11 +103,7 @@ static gflow::interpose::Dlsym* next_dlsym_for(const char* name, const void* cal
 /// is before all others.
 __attribute__((used, visibility("hidden"))) gflow::interpose::Dlsym* gflow_share_dlsym_for(
     void* handle, const char* name, const void* caller) {
-  if (!gflow::interpose::is_exported(name)) {
-    const bool is_given = handle != RTLD_DEFAULT && handle != RTLD_NEXT;
-    const bool may_be = is_given && gflow::interpose::may_be_drivers(name);
-    return may_be ? routed_dlsym : gflow::interpose::real_dlsym();
-  }
+  if (!gflow::interpose::is_exported(name)) return gflow::interpose::real_dlsym();
   if (handle != RTLD_NEXT) return routed_dlsym;
   if (!gflow::interpose::is_hooked(name)) return next_dlsym_for(name, caller);
   return gflow::interpose::is_behind(name) ? gflow::interpose::real_dlsym() : absent_dlsym;

@@ -156,12 +156,6 @@ void* choose_stub(const char* name, void* found) {
   return is_own ? own : found;
 }
 
-/// Of a driver that is newer than the list of names.
-void* choose_unlisted(const char* name, void* found) {
-  if (!may_be_drivers(name) || is_left_alone(name) || !watches()) return found;
-  return found == of_driver(name) ? stub_of(found) : found;
-}
-
 /// As choose(), for a hook of the driver in a process that watches.
 void* choose_watched(const DriverLibrary* library, void* found, const void* own) {
   for (const Hook& hook : library->hooks) {
@@ -241,12 +235,8 @@ bool is_hooked(const char* name) {
   return may_be && own_hook(name) != nullptr;
 }
 
-bool may_be_drivers(const char* name) {
-  return name != nullptr && name[0] == 'c' && name[1] == 'u';
-}
-
 bool is_exported(const char* name) {
-  return is_hooked(name) || (may_be_drivers(name) && has_stub(name));
+  return is_hooked(name) || (name != nullptr && name[0] == 'c' && name[1] == 'u' && has_stub(name));
 }
 
 bool is_behind(const char* name) {
@@ -262,8 +252,7 @@ void* behind(const char* name) {
 }
 
 void* routed(const char* name, void* found) {
-  if (found == nullptr) return found;
-  if (!is_exported(name)) return choose_unlisted(name, found);
+  if (found == nullptr || !is_exported(name)) return found;
   if (!is_hooked(name)) return choose_stub(name, found);
   void* const own = own_hook(name);
   const bool is_watched = name[0] == 'c' && find_driver() != nullptr && watches();

@@ -115,8 +115,6 @@ struct Nvml {
 
 /// Whether there is a hook of this name.
 [[nodiscard]] bool is_hooked(const char* name);
-/// Whether the name begins as those of the driver, and of libraries above it.
-[[nodiscard]] bool may_be_drivers(const char* name);
 /// Whether this library exports something of this name: a hook or a stub.
 [[nodiscard]] bool is_exported(const char* name);
 /// Whether the library of a hook is loaded and has a function of its name, or the driver one of the

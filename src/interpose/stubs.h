@@ -10,7 +10,8 @@
 ///
 /// There are two kinds. Each name of driver_names.h is exported as one, for what is linked to the
 /// driver: it leads to what would have been found without this library. The others have no name:
-/// one for each function of the driver that a look-up found in a process that watches.
+/// one for each function of the driver that a look-up of a name of the list, or the driver's own
+/// look-up, found in a process that watches.
 namespace gflow::interpose {
 
 /// Whether it is a name of driver_names.h, under which a stub is exported.

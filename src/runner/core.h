@@ -166,7 +166,8 @@ struct Runner::Core {
   [[nodiscard]] Result<void> begin_lending(Watched& watched);
   void watch_lent(Watched& watched);
   void wanted(Watched& watched);
-  void end_lending(Watched& watched);
+  void stop_listening(Watched& watched);
+  [[nodiscard]] Result<void> tell_own(Watched& watched);
   void abandon(ParkingJob& parking);
   void reap_abandoned();
   void take_probe();

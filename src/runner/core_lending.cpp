@@ -60,13 +60,18 @@ void Runner::Core::wanted(Watched& watched) {
   report(Wanted{watched.job, watched.attempt});
 }
 
-/// Where that is not told, it is said once more in vain.
-void Runner::Core::end_lending(Watched& watched) {
-  if (!watched.parking.lends) return;
+/// What its programs are told stays: they wait until it has its GPU.
+void Runner::Core::stop_listening(Watched& watched) {
   watched.parking.lends = false;
   watched.parking.wanted.reset();
   look_at(watched, LookFor::Wanted, std::nullopt);
-  (void)watched.files.tell_lent(false);
+}
+
+/// It has its GPU, whoever lent it: its programs wait for that word.
+Result<void> Runner::Core::tell_own(Watched& watched) {
+  if (watched.files.watches()) GF_CHECK(watched.files.tell_lent(false));
+  stop_listening(watched);
+  return {};
 }
 
 }  // namespace gflow::runner

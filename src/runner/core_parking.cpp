@@ -66,7 +66,7 @@ void Runner::Core::suspend(Key key, Memory park) {
   const auto found = attempts.find(key);
   if (found == attempts.end()) return;
   found->second.parking.stands = true;
-  end_lending(found->second);
+  stop_listening(found->second);
   found->second.parking.most = park;
   bring_on_parking(found->second);
 }
@@ -96,13 +96,16 @@ void Runner::Core::bring_on_parking(Watched& watched) {
   const bool is_begun = record->how != Parking::None;
   if (!parking.stands) {
     send(watched, attempt::ResumeJob{});
-    if (is_begun) begin_unpark(watched, *record);
+    if (is_begun) return begin_unpark(watched, *record);
+    if (const auto told = tell_own(watched); !told) park_again_later(watched, told.error().message);
     return;
   }
   if (record->how == Parking::Parked) {
     park_is_done(watched);
     report_parking(watched, {.how = Parking::Parked, .memory = record->taken()});
-    return parking.lends ? watch_lent(watched) : send(watched, attempt::SuspendJob{});
+    if (!parking.lends) return send(watched, attempt::SuspendJob{});
+    send(watched, attempt::ResumeJob{});  // it may have been suspended by hand
+    return watch_lent(watched);
   }
   if (!parking.refused.empty()) return begin_unpark(watched, *record);
   if (is_begun || parking.most > Memory{}) return begin_park(watched, *record);
@@ -216,22 +219,28 @@ void Runner::Core::not_parked(Watched& watched, std::string why) {
 }
 
 void Runner::Core::unparked(Watched& watched) {
+  ParkingJob& parking = watched.parking;
   (void)limit_memory(watched, Memory{});  // before that is noted, as in parked()
-  const bool lends = watched.parking.lends;
-  const bool is_its_own = watched.parking.is_its_own && !lends;
-  const std::string remembered = is_its_own ? watched.parking.refused : "";
+  if (parking.lends && !parking.refused.empty()) {
+    parking.stands = false;  // it runs on as it did
+    parking.is_its_own = false;
+  }
+  if (!parking.stands) {
+    if (const auto told = tell_own(watched); !told) {
+      return park_again_later(watched, told.error().message);
+    }
+  }
+  const std::string remembered = parking.is_its_own ? parking.refused : "";
   if (const auto ended = watched.files.end_parking(remembered); !ended) {
     return park_again_later(watched, ended.error().message);
   }
   park_is_done(watched);
-  const std::string refused = std::exchange(watched.parking.refused, {});
-  watched.parking.is_its_own = true;
-  if (!refused.empty()) watched.parking.most = Memory{};
-  if (lends && !refused.empty()) watched.parking.stands = false;  // it runs on as it did
-  if (!watched.parking.stands) end_lending(watched);
-  const bool is_told = !watched.parking.stands || !refused.empty();
+  const std::string refused = std::exchange(parking.refused, {});
+  parking.is_its_own = true;
+  if (!refused.empty()) parking.most = Memory{};
+  const bool is_told = !parking.stands || !refused.empty();
   if (is_told) report_parking(watched, {.how = Parking::None, .memory = {}, .refused = refused});
-  if (watched.parking.stands) bring_on_parking(watched);
+  if (parking.stands) bring_on_parking(watched);
 }
 
 /// All of it is parked still: it stands meanwhile, and so does its time limit.

@@ -2,10 +2,11 @@
 """Jobs that leave their GPU idle and lend it: gflowd, gflow-park, the interposer and jobs on the machine of tests/fake_cuda."""
 
 import os
+import select
 import signal
 
 from fake_gpu import GIB, MIB
-from machine import stands
+from machine import PATIENCE, stands
 from test_parked_jobs import CLIENT, EACH, GpuJob, becomes, killed, up
 
 OWNER = ("--gpus", "1")
@@ -216,3 +217,24 @@ def test_one_that_executes_a_program_without_the_library_is_left_alone(gpu_machi
     becomes(lambda: "keeps the GPU that it leaves idle: process" in daemon_log(gpu_machine))
     becomes(lambda: not owner.shown()["lends"])
     assert owner.has_its_memory()
+
+
+def test_gflowd_killed_while_its_memory_comes_back(gpu_machine):
+    """What comes back is another gflowd's then, which is told nothing of lending."""
+    lends_after(gpu_machine)
+    owner = GpuJob(gpu_machine, "owner", *OWNER).fill(GIB)
+    for call in (1, 4, 7):
+        borrower = GpuJob(gpu_machine, f"borrower{call}", *BORROWER).fill(15 * GIB)
+        # gflow-park is killed in that call of the driver, and its daemon after it.
+        gpu_machine.environment["GFLOW_FAKE_CUDA_KILLED_AT"] = str(call)
+        killed(gpu_machine)
+        owner.asks.write(f"sum {owner.block} {MIB}\n")
+        owner.asks.flush()
+        becomes(lambda: owner.shown()["parked"] is None or owner.shown()["parked"]["state"] == "ending")
+        del gpu_machine.environment["GFLOW_FAKE_CUDA_KILLED_AT"]
+        killed(gpu_machine)
+        assert select.select([owner.answers], [], [], PATIENCE)[0], call
+        assert int(owner.answers.readline().split()[1]) == owner.sum
+        borrower.cancel()
+        assert owner.has_its_memory()
+        assert owner.until(None)["status"] == "Running"
