@@ -91,10 +91,9 @@ void Shell::say_again(const Job& job, const executor::StillRuns& runs) {
   const Status status = status_of(job);
   if (status == Status::Completing) return dispatcher_.stop(job);
   if (running == nullptr) return;
-  const bool is_away = lends && runs.parked.how != Parking::None;
-  const bool has_it = lends && !is_away && running->suspended_by.empty();
-  if (is_away || (running->suspended && !has_it)) return dispatcher_.suspend(job);
-  dispatcher_.resume(job);
+  const bool has_it = runs.parked.how == Parking::None && running->suspended_by.empty();
+  const bool is_away = lends ? !has_it : running->suspended.has_value();
+  return is_away ? dispatcher_.suspend(job) : dispatcher_.resume(job);
 }
 
 void Shell::post(engine::Event event, Answer answer, Check check) {

@@ -153,7 +153,7 @@ void Session::await_own() {
   constexpr long kFirstPause = 50'000;  // nanoseconds
   constexpr long kLongestPause = 20'000'000;
   timespec pause{.tv_sec = 0, .tv_nsec = kFirstPause};
-  while (is_whole() && watched_->lent.load() != share::kOwn) {
+  while (is_whole() && watched_->lent.load() != share::kNotLent) {
     tell_wanted(watched_->lent, wanted_path_.data());
     if (!is_there()) return;
     (void)::syscall(SYS_nanosleep, &pause, nullptr);

@@ -54,7 +54,7 @@ std::optional<std::size_t> find_name(std::string_view name) {
 // -- what stubs look at before they know which word it is, and where there is none
 
 constinit const Word kAsk = share::kLent;
-constinit const Word kNever = share::kOwn;
+constinit const Word kNever = share::kNotLent;
 
 /// As many as a driver has functions, and half as many more.
 constexpr std::size_t kFound = 1024;

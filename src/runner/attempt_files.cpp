@@ -182,7 +182,7 @@ Result<os::Fd> AttemptFiles::open_wanted() const {
 Result<void> AttemptFiles::tell_lent(bool is_lent) const {
   const std::string path = account_path();
   const os::Fd file = GF_TRY(os::open_file(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK));
-  const std::uint32_t word = is_lent ? share::kLent : share::kOwn;
+  const std::uint32_t word = is_lent ? share::kLent : share::kNotLent;
   constexpr off_t kAt = offsetof(share::Account, lent);
   if (::pwrite(file.get(), &word, sizeof word, kAt) == sizeof word) return {};
   return os::errno_error("write", path);

@@ -6,15 +6,15 @@
 namespace gflow::server {
 namespace {
 
-constexpr std::uint32_t kOwn = 4'000'000;  // uids no account has
+constexpr std::uint32_t kNotLent = 4'000'000;  // uids no account has
 constexpr std::uint32_t kOther = 4'000'001;
 
 std::uint32_t gid(const char* name) { return os::group_id(name).value(); }
 
 TEST(Identity, RootAndTheDaemonsUserAreAdministrators) {
-  Identity identity(kOwn);
+  Identity identity(kNotLent);
   EXPECT_EQ(identity.of({0, 1, {0}}).role, Role::Administrator);
-  EXPECT_EQ(identity.of({kOwn, 1, {kOwn}}).role, Role::Administrator);
+  EXPECT_EQ(identity.of({kNotLent, 1, {kNotLent}}).role, Role::Administrator);
   const Principal other = identity.of({kOther, 1, {kOther}});
   EXPECT_EQ(other.role, Role::User);
   EXPECT_EQ(other.uid, kOther);
@@ -23,7 +23,7 @@ TEST(Identity, RootAndTheDaemonsUserAreAdministrators) {
 }
 
 TEST(Identity, RolesAreThoseOfUserAndGroups) {
-  Identity identity(kOwn);
+  Identity identity(kNotLent);
   EXPECT_TRUE(identity.configure({{"nobody"}, {"daemon", "@tty"}}, {"adm"}).empty());
   const std::uint32_t nobody = os::user_id("nobody").value();
   const std::uint32_t daemon = os::user_id("daemon").value();
@@ -38,7 +38,7 @@ TEST(Identity, RolesAreThoseOfUserAndGroups) {
 }
 
 TEST(Identity, WhatIsConfiguredAnewCountsAtOnce) {
-  Identity identity(kOwn);
+  Identity identity(kNotLent);
   (void)identity.configure({{}, {"@tty"}}, {});
   EXPECT_EQ(identity.of({kOther, 1, {gid("tty")}}).role, Role::Operator);
   (void)identity.configure({}, {});
@@ -46,9 +46,9 @@ TEST(Identity, WhatIsConfiguredAnewCountsAtOnce) {
 }
 
 TEST(Identity, OverTcpNobodyIsMoreThanAUser) {
-  Identity identity(kOwn);
+  Identity identity(kNotLent);
   EXPECT_TRUE(identity.configure({{"nobody"}, {}}, {"daemon"}).empty());
-  for (const std::uint32_t uid : {0U, kOwn, os::user_id("nobody").value()}) {
+  for (const std::uint32_t uid : {0U, kNotLent, os::user_id("nobody").value()}) {
     const Principal who = identity.of_loopback(uid);
     EXPECT_EQ(who.role, Role::User) << uid;
     EXPECT_EQ(who.known_by, KnownBy::Loopback) << uid;
@@ -67,7 +67,7 @@ TEST(Identity, WhoWasNotFoundIsLookedUpAgain) {
     ++asked;
     return account;
   };
-  Identity identity(kOwn, find, [&now] { return now; });
+  Identity identity(kNotLent, find, [&now] { return now; });
   (void)identity.configure({}, {"daemon"});
   EXPECT_EQ(identity.of({kOther, 1, {kOther}}).name, "uid-4000001");
   EXPECT_EQ(identity.of_account(kOther).projects, std::vector<std::string>{});
@@ -82,7 +82,7 @@ TEST(Identity, WhoWasNotFoundIsLookedUpAgain) {
 }
 
 TEST(Identity, NamesTheMachineDoesNotKnowAreSaidAndCountForNobody) {
-  Identity identity(kOwn);
+  Identity identity(kNotLent);
   EXPECT_EQ(
       identity.configure({{"no-such-user"}, {"@no-such-group"}}, {"no-such-project"}),
       (std::vector<std::string>{"access.administrators: this machine has no user 'no-such-user'",

@@ -49,7 +49,7 @@ struct DeviceAccount {
 
 /// Where the GPU of a job is that has a whole one, in Account::lent. gflowd says that it is lent
 /// and that it is not; whoever of the job's processes wants it back first makes kLent kWanted.
-constexpr std::uint32_t kOwn = 0;
+constexpr std::uint32_t kNotLent = 0;
 constexpr std::uint32_t kLent = 1;
 constexpr std::uint32_t kWanted = 2;  ///< lent, and a process of the job waits for it
 
@@ -76,7 +76,7 @@ struct Account {
   std::uint32_t version;
   std::uint32_t size;               ///< of the whole file
   std::uint32_t device_count;       ///< 0: the job has whole GPUs, and nothing is limited
-  std::atomic<std::uint32_t> lent;  ///< changed without the lock; where there are devices kOwn
+  std::atomic<std::uint32_t> lent;  ///< changed without the lock; where there are devices kNotLent
   pthread_mutex_t lock;  ///< robust, shared by processes, held for a few additions and no call
   std::array<DeviceAccount, kMaxDevices> devices;
   std::array<ProcessSlot, kMaxProcesses> processes;

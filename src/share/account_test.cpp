@@ -75,7 +75,7 @@ TEST(Account, IsWhatWasWritten) {
   EXPECT_EQ(account.book().find_device(kSecond), 1);
   EXPECT_EQ(account.book().device(1).limit, 200);
   EXPECT_EQ(account.book().find_device("GPU-none"), std::nullopt);
-  EXPECT_EQ((*account).lent, kOwn);
+  EXPECT_EQ((*account).lent, kNotLent);
   (*account).version = kAccountVersion + 1;
   EXPECT_FALSE(AccountBook::is_account(*account, bytes->size()));
   (*account).version = kOlderAccountVersion;
