@@ -67,6 +67,7 @@ fragmentation_weight = 100
 [sharing]
 stop_overuse = true
 overuse_margin = "512M"
+lend_idle_after = "90m"
 max_jobs = 5
 max_time_sliced = 6
 mix_modes = true
@@ -140,6 +141,7 @@ max_backups = 0
   want.policy.sharing = {.max_jobs = 5, .max_time_sliced = 6, .mix_modes = true};
   want.policy.stop_overuse = true;
   want.policy.overuse_margin = Memory::mib(512);
+  want.policy.lend_idle_after = 90min;
   want.policy.share_with_others = true;
   want.policy.allow_see_all = true;
   want.node_name = "lab1";

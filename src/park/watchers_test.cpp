@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "park/watchers.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,7 +33,10 @@ class Watchers : public testing::Test {
     EXPECT_TRUE(book.enter(share::this_process()));
     write();
   }
-  ~Watchers() override { std::filesystem::remove(path); }
+  ~Watchers() override {
+    std::filesystem::remove(path);
+    std::filesystem::remove_all(path + ".lib");
+  }
   Watchers(const Watchers&) = delete;
   Watchers& operator=(const Watchers&) = delete;
 
@@ -82,8 +87,22 @@ class Child {
   pid_t parent_ = 0;
 };
 
-TEST_F(Watchers, AreThoseWithASlot) {
+/// As by ld.so.
+void* map_library(const std::string& directory) {
+  std::filesystem::create_directories(directory);
+  const std::string path = directory + "/libgflow-share.so";
+  const os::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0700));
+  EXPECT_EQ(::ftruncate(file.get(), 4096), 0);
+  return ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, file.get(), 0);
+}
+
+TEST_F(Watchers, AreThoseWithASlotThatLoadTheLibrary) {
+  const std::string refused = why_not(::getpid());
+  EXPECT_TRUE(refused.ends_with("could not tell that it wants its GPU back")) << refused;
+  void* const mapped = map_library(path + ".lib");
+  ASSERT_NE(mapped, MAP_FAILED);
   EXPECT_EQ(why_not(::getpid()), "");
+  (void)::munmap(mapped, 4096);
   const Child other(false);
   EXPECT_EQ(why_not(other.pid),
             "process " + std::to_string(other.pid) +

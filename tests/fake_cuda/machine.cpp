@@ -80,7 +80,6 @@ class Machine::Playing {
   Playing(const Playing&) = delete;
   Playing& operator=(const Playing&) = delete;
 
-  [[nodiscard]] Work worked() const { return gpu_.worked(); }
   /// This process's.
   Gpu::Queue& own() {
     const int pid = ::getpid();
@@ -213,7 +212,13 @@ Work Machine::add(std::size_t device, Work length) {
   return own.asked;
 }
 
-Work Machine::worked(std::size_t device) { return Playing(*this, device).worked(); }
+Work Machine::worked(std::size_t device) {
+  const std::lock_guard threads(playing_);
+  set_lock(file_, 1, F_WRLCK);
+  const Work worked = shared_->gpus[device].worked();
+  set_lock(file_, 1, F_UNLCK);
+  return worked;
+}
 
 Work Machine::done(std::size_t device) { return Playing(*this, device).own().done; }
 

@@ -76,7 +76,8 @@ class Machine {
   [[nodiscard]] Work done(std::size_t device);
   [[nodiscard]] bool has_done(std::size_t device, Work place) { return done(device) >= place; }
   void wait_for(std::size_t device, Work place);
-  /// As much as it has done for all.
+  /// As much as it had done for all when somebody last asked what it has done for him: who asks
+  /// this may have another clock than they.
   [[nodiscard]] Work worked(std::size_t device);
   /// The kernel that waits to be told ends.
   void tell(std::size_t device);
