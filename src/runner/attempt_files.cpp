@@ -188,13 +188,19 @@ Result<void> AttemptFiles::tell_lent(bool is_lent) const {
   return os::errno_error("write", path);
 }
 
-bool AttemptFiles::is_wanted() const {
+/// What they are told now: that it is their own where there is no account. Empty if it cannot be
+/// read.
+std::optional<std::uint32_t> AttemptFiles::lent_word() const {
   const auto file = os::open_file(account_path(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!file && file.error().code == Code::NotFound) return share::kNotLent;
   std::uint32_t word = 0;
   constexpr off_t kAt = offsetof(share::Account, lent);
-  return file && ::pread(file->get(), &word, sizeof word, kAt) == sizeof word &&
-         word == share::kWanted;
+  const bool is_read = file && ::pread(file->get(), &word, sizeof word, kAt) == sizeof word;
+  return is_read ? std::optional(word) : std::nullopt;
 }
+
+bool AttemptFiles::is_told_lent() const { return lent_word() != share::kNotLent; }
+bool AttemptFiles::is_wanted() const { return lent_word() == share::kWanted; }
 
 Result<void> AttemptFiles::create(const attempt::Order& order,
                                   const Payload& payload,

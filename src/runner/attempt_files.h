@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,6 +56,7 @@ class AttemptFiles {
   [[nodiscard]] Result<os::Fd> open_wanted() const;
   /// What they are told: whether it is lent.
   [[nodiscard]] Result<void> tell_lent(bool is_lent) const;
+  [[nodiscard]] bool is_told_lent() const;  ///< also where that cannot be read
   /// Whether one of them has said so since.
   [[nodiscard]] bool is_wanted() const;
 
@@ -104,6 +106,7 @@ class AttemptFiles {
 
  private:
   [[nodiscard]] std::string wanted_path() const;
+  [[nodiscard]] std::optional<std::uint32_t> lent_word() const;
   [[nodiscard]] std::string parking_path() const { return directory_ + "/parking"; }
   [[nodiscard]] std::string parked_path() const { return directory_ + "/parked"; }
   [[nodiscard]] std::string unparkable_path() const { return directory_ + "/unparkable"; }

@@ -69,7 +69,7 @@ void Runner::Core::stop_listening(Watched& watched) {
 
 /// It has its GPU, whoever lent it: its programs wait for that word.
 Result<void> Runner::Core::tell_own(Watched& watched) {
-  if (watched.files.watches()) GF_CHECK(watched.files.tell_lent(false));
+  if (watched.files.is_told_lent()) GF_CHECK(watched.files.tell_lent(false));
   stop_listening(watched);
   return {};
 }
