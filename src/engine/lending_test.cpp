@@ -55,6 +55,12 @@ class Lending : public testing::Test {
   void started(JobId id, bool watches = true) {
     tell(event::AttemptStarted{id, attempt_of(*state.find(id))->number, 42, watches});
   }
+  /// A second one, of which the next reading tells.
+  void add_gpu() {
+    machine.devices.push_back(machine.devices.front());
+    machine.devices.back().index = 1;
+    machine.devices.back().uuid = "GPU-2";
+  }
   /// A reading.
   void used(std::optional<int> percent) {
     machine.devices.front().utilization_percent = percent;
@@ -479,9 +485,7 @@ TEST_F(Lending, OneThatCannotBeParkedKeepsNobodyFromMakingRoom) {
   Policy policy = lending();
   policy.preempt = true;
   tell(event::Configure{policy});
-  machine.devices.push_back(machine.devices.front());
-  machine.devices.back().index = 1;
-  machine.devices.back().uuid = "GPU-2";
+  add_gpu();
   used(50);
   JobSpec lesser = spec_of(Preemption::Requeue);
   lesser.priority = 1;
@@ -502,9 +506,7 @@ TEST_F(Lending, OneThatCannotBeParkedKeepsNobodyFromMakingRoom) {
 TEST_F(Lending, WhatIsLentIsTakenLast) {
   const JobId other = borrow();
   end(other);
-  machine.devices.push_back(machine.devices.front());
-  machine.devices.back().index = 1;
-  machine.devices.back().uuid = "GPU-2";
+  add_gpu();
   used(0);
   const JobId one = submit_borrower();
   EXPECT_EQ(attempt_of(*state.find(one))->allocation.gpus, std::vector{1});

@@ -97,8 +97,8 @@ void Runner::Core::bring_on_parking(Watched& watched) {
   if (!parking.stands) {
     send(watched, attempt::ResumeJob{});
     if (is_begun) return begin_unpark(watched, *record);
-    if (const auto told = tell_own(watched); !told) park_again_later(watched, told.error().message);
-    return;
+    const auto told = tell_own(watched);
+    return told ? park_is_done(watched) : park_again_later(watched, told.error().message);
   }
   if (record->how == Parking::Parked) {
     park_is_done(watched);

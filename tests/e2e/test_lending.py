@@ -5,7 +5,7 @@ import os
 import select
 import signal
 
-from fake_gpu import GIB, MIB
+from fake_gpu import FAKE, GIB, MIB, OLD_FAKE
 from machine import PATIENCE, stands
 from test_parked_jobs import CLIENT, EACH, GpuJob, becomes, killed, up
 
@@ -238,3 +238,19 @@ def test_gflowd_killed_while_its_memory_comes_back(gpu_machine):
         borrower.cancel()
         assert owner.has_its_memory()
         assert owner.until(None)["status"] == "Running"
+
+
+def test_a_job_that_could_not_be_told_is_no_warning_any_more_once_it_is(gpu_machine):
+    """On a driver that parks nothing: it is suspended and resumed as it is."""
+    gpu_machine.environment["LD_LIBRARY_PATH"] = f"{OLD_FAKE}:{FAKE}"
+    lends_after(gpu_machine, "1h")
+    job = gpu_machine.submit(*OWNER, "sleep", "1000")
+    gpu_machine.running(job)
+    account = gpu_machine.state / f"attempts/{job}.1/share/account"
+    account.unlink()
+    account.mkdir()
+    gpu_machine.ok("gjob", "suspend", job)
+    gpu_machine.ok("gjob", "resume", job)
+    becomes(lambda: any("account" in warning for warning in gpu_machine.get("/api/v1/daemon")["warnings"]))
+    account.rmdir()
+    becomes(lambda: not gpu_machine.get("/api/v1/daemon")["warnings"])
