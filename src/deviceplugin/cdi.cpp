@@ -21,9 +21,14 @@ using Json = nlohmann::json;
 using config::Yaml;
 using kube::part;
 
-constexpr std::string_view kKind = "gflow/allocation";
-constexpr std::string_view kFileStart = "gflow-allocation-";
 constexpr std::string_view kFileEnd = ".json";
+
+std::string file_start(std::string_view name) { return fmt::format("gflow-{}-", name); }
+
+/// Nobody's but ours.
+bool is_own_file(std::string_view name) {
+  return !kAllocations.key_of_file(name).empty() || !kClaims.key_of_file(name).empty();
+}
 
 /// The only values of a specification that are no text.
 constexpr std::array<std::string_view, 7> kNumbers = {
@@ -88,7 +93,7 @@ Specifications specifications(const std::vector<std::string>& directories, std::
     }
     std::ranges::sort(*names);
     for (const std::string& name : *names) {
-      if (!is_specification(name) || !key_of_cdi_file(name).empty()) continue;
+      if (!is_specification(name) || is_own_file(name)) continue;
       auto read = read_specification(*at + "/" + name);
       if (!read) {
         all.unread = read.error().message;
@@ -147,17 +152,22 @@ std::unexpected<Error> unknown(std::string_view kind,
 
 }  // namespace
 
-std::string cdi_name(std::string_view key) { return fmt::format("{}={}", kKind, key); }
+std::string CdiKind::text() const { return fmt::format("gflow/{}", name_); }
 
-std::string cdi_file_name(std::string_view key) {
-  return fmt::format("{}{}{}", kFileStart, key, kFileEnd);
+std::string CdiKind::device(std::string_view key) const {
+  return fmt::format("{}={}", text(), key);
 }
 
-std::string key_of_cdi_file(std::string_view name) {
+std::string CdiKind::file_name(std::string_view key) const {
+  return fmt::format("{}{}{}", file_start(name_), key, kFileEnd);
+}
+
+std::string CdiKind::key_of_file(std::string_view name) const {
   constexpr std::string_view kBeingWritten = ".new";
   if (name.ends_with(kBeingWritten)) name.remove_suffix(kBeingWritten.size());
-  if (!name.starts_with(kFileStart) || !name.ends_with(kFileEnd)) return "";
-  name.remove_prefix(kFileStart.size());
+  const std::string start = file_start(name_);
+  if (!name.starts_with(start) || !name.ends_with(kFileEnd)) return "";
+  name.remove_prefix(start.size());
   name.remove_suffix(kFileEnd.size());
   return std::string(name);
 }
@@ -196,10 +206,10 @@ Result<Edits> vendor_edits(const std::vector<std::string>& directories,
   return edits;
 }
 
-std::string cdi_text(std::string_view key, const Edits& edits) {
+std::string cdi_text(CdiKind kind, std::string_view key, const Edits& edits) {
   const nlohmann::ordered_json device = {{"name", key}, {"containerEdits", edits.edits}};
   return nlohmann::ordered_json{{"cdiVersion", edits.version},
-                                {"kind", kKind},
+                                {"kind", kind.text()},
                                 {"devices", nlohmann::ordered_json::array({device})}}
              .dump(2) +
          "\n";

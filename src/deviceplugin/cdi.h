@@ -13,11 +13,25 @@
 /// is in a container (https://github.com/cncf-tags/container-device-interface, SPEC.md).
 namespace gflow::deviceplugin {
 
-/// "gflow/allocation=KEY" is what a container with these tickets has, in a file of its own.
-[[nodiscard]] std::string cdi_name(std::string_view key);
-[[nodiscard]] std::string cdi_file_name(std::string_view key);
-/// The key of a file of that name, or of one that was being written; "" of others' files.
-[[nodiscard]] std::string key_of_cdi_file(std::string_view name);
+/// Devices of ours by a key, each in a file of its own: "gflow/allocation=KEY".
+class CdiKind {
+ public:
+  explicit constexpr CdiKind(std::string_view name) : name_(name) {}
+
+  [[nodiscard]] std::string text() const;  ///< "gflow/allocation"
+  [[nodiscard]] std::string device(std::string_view key) const;
+  [[nodiscard]] std::string file_name(std::string_view key) const;
+  /// The key of a file of that name, or of one that was being written; "" of others' files.
+  [[nodiscard]] std::string key_of_file(std::string_view name) const;
+
+  friend bool operator==(const CdiKind&, const CdiKind&) = default;
+
+ private:
+  std::string_view name_;
+};
+
+constexpr CdiKind kAllocations{"allocation"};  ///< what a container with some tickets has
+constexpr CdiKind kClaims{"claim"};            ///< what those have that name a request of a claim
 
 /// What is done to a container, `containerEdits` of a specification.
 struct Edits {
@@ -35,6 +49,6 @@ struct Edits {
 /// Both; the lists of `more` come behind.
 void add_edits(Edits& to, const Edits& more);
 /// The specification with one device of that key.
-[[nodiscard]] std::string cdi_text(std::string_view key, const Edits& edits);
+[[nodiscard]] std::string cdi_text(CdiKind kind, std::string_view key, const Edits& edits);
 
 }  // namespace gflow::deviceplugin

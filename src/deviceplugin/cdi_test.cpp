@@ -87,7 +87,7 @@ TEST_F(Cdi, TheLaterDirectoryWinsAndFilesOfOthersAreNotRead) {
   ASSERT_TRUE(os::write_file(etc() + "/nvidia.yaml", kNvidia));
   ASSERT_TRUE(os::write_file(run() + "/amd.json",
                              R"({"kind": "amd.com/gpu", "devices": [{"name": "GPU-a"}]})"));
-  ASSERT_TRUE(os::write_file(run() + "/" + cdi_file_name("k"), "not looked at"));
+  ASSERT_TRUE(os::write_file(run() + "/" + kClaims.file_name("k"), "not looked at"));
   ASSERT_TRUE(os::write_file(run() + "/x.tmp", "not looked at"));
   ASSERT_TRUE(os::write_file(
       run() + "/newer.json",
@@ -117,15 +117,15 @@ TEST_F(Cdi, ASpecificationHasOneDeviceOfItsKey) {
   Edits edits;
   add_edits(edits, {"0.6.0", {{"env", {"A=1"}}}});
   add_edits(edits, {"0.5.0", {{"env", {"B=2"}}, {"mounts", Json::array()}}});
-  const Json made = Json::parse(cdi_text("0123", edits));
+  const Json made = Json::parse(cdi_text(kAllocations, "0123", edits));
   EXPECT_EQ(made.at("cdiVersion"), "0.6.0");
   EXPECT_EQ(made.at("kind").get<std::string>() + "=" +
                 made.at("devices")[0].at("name").get<std::string>(),
-            cdi_name("0123"));
+            kAllocations.device("0123"));
   EXPECT_EQ(made.at("devices")[0].at("containerEdits").at("env"), Json({"A=1", "B=2"}));
-  EXPECT_EQ(key_of_cdi_file(cdi_file_name("0123")), "0123");
-  EXPECT_EQ(key_of_cdi_file(cdi_file_name("0123") + ".new"), "0123");
-  EXPECT_EQ(key_of_cdi_file("nvidia.json"), "");
+  EXPECT_EQ(kAllocations.key_of_file(kAllocations.file_name("0123")), "0123");
+  EXPECT_EQ(kAllocations.key_of_file(kAllocations.file_name("0123") + ".new"), "0123");
+  EXPECT_EQ(kAllocations.key_of_file("nvidia.json"), "");
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ void set(Edits& edits, std::string_view name, std::string_view value) {
 
 std::string in_container(std::string_view name) { return fmt::format("{}/{}", kInContainer, name); }
 
-std::string owner_text(std::string_view pod, std::string_view container, std::string_view uid) {
-  return fmt::format("{}\n{}\n{}\n", pod, container, uid);
+std::string owner_text(const Owner& owner) {
+  return fmt::format("{}\n{}\n{}\n", owner.name, owner.part, owner.uid);
 }
 
 /// What of `size` bytes is somebody's to write may have been made larger.
@@ -78,6 +78,10 @@ std::string kind_of(std::string_view vendor) { return fmt::format("{}.com/gpu", 
 
 std::string ContainerFiles::directory(const std::string& key) const {
   return places_.state + "/containers/" + key;
+}
+
+std::string ContainerFiles::specification(const std::string& key) const {
+  return places_.cdi + "/" + kind_.file_name(key);
 }
 
 Result<void> ContainerFiles::open(std::string& trouble) {
@@ -107,21 +111,22 @@ Result<void> ContainerFiles::write(const std::string& key,
   GF_CHECK(os::make_directories(directory(key), 0755));
   GF_CHECK(os::make_directories(places_.cdi, 0755));
   const Edits edits = GF_TRY(edits_of(key, grant, machine));
-  GF_CHECK(
-      os::write_file(directory(key) + "/owner", owner_text(grant.pod, grant.container, grant.uid)));
-  return replace(places_.cdi + "/" + cdi_file_name(key), cdi_text(key, edits), kToRead);
+  GF_CHECK(os::write_file(directory(key) + "/owner", owner_text(grant.owner)));
+  return replace(specification(key), cdi_text(kind_, key, edits), kToRead);
 }
 
-Result<bool> ContainerFiles::renew(const std::string& key,
-                                   const ContainerName& container,
-                                   const std::string& uid) {
-  const auto owner = GF_TRY(os::read_if_exists(directory(key) + "/owner"));
-  if (owner != owner_text(container.full_name(), container.container, uid)) return false;
+bool ContainerFiles::is_written(const std::string& key, const Owner& owner) const {
+  const auto kept = os::read_if_exists(directory(key) + "/owner");
+  return kept && *kept == owner_text(owner) && os::is_file(specification(key));
+}
+
+Result<bool> ContainerFiles::renew(const std::string& key, const Owner& owner) {
+  if (!is_written(key, owner)) return false;
   const auto account = GF_TRY(os::read_if_exists(directory(key) + "/fresh"));
   if (account) {
     GF_CHECK(replace(directory(key) + "/" + share::kAccountName, *account, kForAll));
   }
-  return os::is_file(places_.cdi + "/" + cdi_file_name(key));
+  return true;
 }
 
 Result<Edits> ContainerFiles::edits_of(const std::string& key,
@@ -163,6 +168,10 @@ Result<Edits> ContainerFiles::hold_to_part(const std::string& key, const Grant& 
     mount(edits, own + "/" + share::kTurnName, in_container(share::kTurnName), true);
   }
   mount(edits, own + "/" + share::kAccountName, in_container(share::kAccountName), true);
+  if (kind_ == kClaims) {  // of several containers, or of one that starts again
+    GF_CHECK(replace(own + "/" + share::kEndedName, share::encode_ended(), kToRead));
+    mount(edits, own + "/" + share::kEndedName, in_container(share::kEndedName), false);
+  }
   mount(edits, fmt::format("{}/{}", places_.library, kLibrary), in_container(kLibrary), false);
   mount(edits, fmt::format("{}/{}", places_.library, kPreloads), "/etc/ld.so.preload", false);
   return edits;
@@ -177,8 +186,16 @@ Result<void> ContainerFiles::link_turn(const std::string& name, const std::strin
   return {};
 }
 
-void ContainerFiles::forget(const std::string& key) {
-  (void)::unlink((places_.cdi + "/" + cdi_file_name(key)).c_str());
+void ContainerFiles::forget(const std::string& key) { (void)::unlink(specification(key).c_str()); }
+
+Result<void> ContainerFiles::remove(const std::string& key) {
+  forget(key);
+  return os::remove_tree(directory(key));
+}
+
+Result<std::set<std::string>> ContainerFiles::keys() const {
+  const auto names = GF_TRY(os::names_in(places_.state + "/containers"));
+  return std::set(names.begin(), names.end());
 }
 
 Result<void> ContainerFiles::keep_only(const std::set<std::string>& keys) {
@@ -188,8 +205,8 @@ Result<void> ContainerFiles::keep_only(const std::set<std::string>& keys) {
     if (!removed) done = std::move(removed);
   };
   for (const std::string& name : GF_TRY(os::names_in(places_.cdi))) {
-    const std::string key = key_of_cdi_file(name);
-    const bool is_kept = key.empty() || (keys.contains(key) && name == cdi_file_name(key));
+    const std::string key = kind_.key_of_file(name);
+    const bool is_kept = key.empty() || (keys.contains(key) && name == kind_.file_name(key));
     if (!is_kept) remove(places_.cdi + "/" + name);
   }
   for (const std::string& key : GF_TRY(os::names_in(places_.state + "/containers"))) {

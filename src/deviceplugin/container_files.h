@@ -30,8 +30,10 @@ struct Places {
 /// thread at a time.
 class ContainerFiles {
  public:
-  explicit ContainerFiles(Places places) : places_(std::move(places)) {}
+  ContainerFiles(Places places, CdiKind kind) : places_(std::move(places)), kind_(kind) {}
 
+  /// Whether a container can be held to its part.
+  [[nodiscard]] bool can_hold() const { return can_hold_; }
   /// Makes the directories, and puts the library where programs of containers can load it.
   /// `trouble`: why they cannot, in which case containers are not held to their parts; "" if they
   /// can. Errors: of the directories.
@@ -41,18 +43,24 @@ class ContainerFiles {
   [[nodiscard]] Result<void> write(const std::string& key,
                                    const Grant& grant,
                                    const Machine& machine);
-  /// The same of what was written for this container of this pod last; false if nothing was.
-  [[nodiscard]] Result<bool> renew(const std::string& key,
-                                   const ContainerName& container,
-                                   const std::string& uid);
+  /// Whether that was done, for this owner, and a runtime finds it.
+  [[nodiscard]] bool is_written(const std::string& key, const Owner& owner) const;
+  /// Does it again as it was done for this owner; false if it was not.
+  [[nodiscard]] Result<bool> renew(const std::string& key, const Owner& owner);
   /// A runtime finds nothing by the key until it is written again.
   void forget(const std::string& key);
+  /// What was written by it goes, too.
+  [[nodiscard]] Result<void> remove(const std::string& key);
+  /// By which something was written.
+  [[nodiscard]] Result<std::set<std::string>> keys() const;
+  /// Where what is written by it is: account and what stands beside it.
+  [[nodiscard]] std::string directory(const std::string& key) const;
   /// Removes what is of other keys, and what containers wrote behind the end of their files. Goes
   /// on where something cannot be removed. Errors: the last of these.
   [[nodiscard]] Result<void> keep_only(const std::set<std::string>& keys);
 
  private:
-  [[nodiscard]] std::string directory(const std::string& key) const;
+  [[nodiscard]] std::string specification(const std::string& key) const;
   [[nodiscard]] Result<Edits> edits_of(const std::string& key,
                                        const Grant& grant,
                                        const Machine& machine);
@@ -60,6 +68,7 @@ class ContainerFiles {
   [[nodiscard]] Result<void> link_turn(const std::string& name, const std::string& own) const;
 
   Places places_;
+  CdiKind kind_;
   bool can_hold_ = false;  ///< programs can load the library
 };
 

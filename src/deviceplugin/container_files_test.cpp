@@ -40,18 +40,20 @@ class Files : public testing::Test {
   [[nodiscard]] std::string own(const std::string& name) const {
     return places.state + "/containers/k/" + name;
   }
-  [[nodiscard]] std::string specification() const { return places.cdi + "/" + cdi_file_name("k"); }
+  [[nodiscard]] std::string specification() const {
+    return places.cdi + "/" + kAllocations.file_name("k");
+  }
 
   const std::string root = testing::TempDir() + "/gflow-files-" + std::to_string(::getpid());
   const Places places{.state = root + "/state",
                       .library = root + "/library",
                       .cdi = root + "/cdi",
                       .vendor_cdi = root + "/etc"};
-  const ContainerName main{"default", "train", "main"};
-  ContainerFiles files{places};
+  const Owner main{"default/train", "main", "u1"};
+  ContainerFiles files{places, kAllocations};
   std::string trouble;
   Machine machine;
-  Grant half{.pod = "default/train", .uid = "u1", .container = "main"};
+  Grant half{.owner = {"default/train", "main", "u1"}};
 };
 
 std::size_t size_of(const std::string& path) {
@@ -80,12 +82,13 @@ TEST_F(Files, OneWithAPartHasItsAccountItsTurnAndTheLibrary) {
 }
 
 TEST_F(Files, WhatWasWrittenLastIsOneContainersOfOnePod) {
-  EXPECT_FALSE(files.renew("k", main, "u1").value());
+  EXPECT_FALSE(files.renew("k", main).value());
   ASSERT_TRUE(files.write("k", half, machine));
   ASSERT_TRUE(os::write_file(own("account"), "spoiled"));
-  EXPECT_FALSE(files.renew("k", main, "u2").value()) << "another pod of that name";
-  EXPECT_FALSE(files.renew("k", {"default", "train", "side"}, "u1").value());
-  EXPECT_TRUE(files.renew("k", main, "u1").value());
+  EXPECT_FALSE(files.renew("k", {"default/train", "main", "u2"}).value())
+      << "another pod of that name";
+  EXPECT_FALSE(files.renew("k", {"default/train", "side", "u1"}).value());
+  EXPECT_TRUE(files.renew("k", main).value());
   EXPECT_EQ(os::read_file(own("account")).value(), os::read_file(own("fresh")).value());
   files.forget("k");
   EXPECT_FALSE(os::exists(specification()));
@@ -95,7 +98,7 @@ TEST_F(Files, WhatIsOfOthersGoesAndWhatContainersMadeLargerIsCut) {
   ASSERT_TRUE(files.write("k", half, machine));
   ASSERT_EQ(::truncate(own("account").c_str(), 1 << 20), 0);
   ASSERT_TRUE(os::write_file(own("turn"), "all that fits"));
-  ASSERT_TRUE(os::make_directories(places.cdi + "/" + cdi_file_name("other")));
+  ASSERT_TRUE(os::make_directories(places.cdi + "/" + kAllocations.file_name("other")));
   ASSERT_TRUE(os::write_file(specification() + ".new", "cut sh"));
   ASSERT_TRUE(os::write_file(places.cdi + "/nvidia.json", "{}"));
   ASSERT_TRUE(files.keep_only({"k"}));

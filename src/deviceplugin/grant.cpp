@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/text.h"
 #include "kube/fields.h"
 #include "kube/objects.h"
 #include "kube/quantity.h"
@@ -139,6 +140,18 @@ Result<DeviceGrant> device_of(const Chosen& chosen, const Request& request, cons
 
 }  // namespace
 
+std::string text_of(const Grant& grant) {
+  if (grant.devices.empty()) return "no GPU";
+  std::vector<std::string> words;
+  for (const DeviceGrant& one : grant.devices) {
+    std::string word = one.uuid;
+    if (one.share < Share::whole()) word += fmt::format(", {} of it", share_text(one.share));
+    if (one.memory > Memory{}) word += fmt::format(", {}", memory_text(one.memory));
+    words.push_back(std::move(word));
+  }
+  return join(words, "; ");
+}
+
 std::vector<ListedDevice> list_devices(const Machine& machine,
                                        const std::vector<ListedDevice>& before) {
   std::vector<ListedDevice> devices = before;
@@ -177,7 +190,7 @@ Result<Grant> grant_of(const Json& object,
                     "gflow-kube as their scheduler, or as an extender of it, and this one has '{}'",
                     pod.scheduler));
   }
-  Grant grant{.pod = container.full_name(), .uid = pod.uid, .container = container.container};
+  Grant grant{.owner = container.as_owner(pod.uid)};
   grant.request = GF_TRY(kube::request_of(pod));
   const auto devices = GF_TRY(part_of(object, container.container, resource, chosen->devices));
   GF_CHECK(check_alone(object, devices));

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -17,16 +18,26 @@ namespace gflow::deviceplugin {
 
 using kube::kAllocationResource;
 
-/// What a container of a pod is given.
-struct Grant {
-  std::string pod;  ///< "default/train"
+/// Whose devices are.
+struct Owner {
+  std::string name;  ///< of a pod or a claim: "default/train"
+  std::string part;  ///< of it: a container, a request
   std::string uid;
-  std::string container;
-  Request request;                   ///< of the pod
+
+  friend bool operator==(const Owner&, const Owner&) = default;
+};
+
+/// What a container is given.
+struct Grant {
+  Owner owner;
+  Request request;                   ///< of the pod, or as good as what the claim asks for
   std::vector<DeviceGrant> devices;  ///< by the indices of the machine
 
   friend bool operator==(const Grant&, const Grant&) = default;
 };
+
+/// What it has, for a log: "GPU-5a, 0.5 of it, 8G".
+[[nodiscard]] std::string text_of(const Grant& grant);
 
 /// A container as its kubelet names it.
 struct ContainerName {
@@ -35,6 +46,9 @@ struct ContainerName {
   std::string container;
 
   [[nodiscard]] std::string full_name() const { return name_space + "/" + pod; }
+  [[nodiscard]] Owner as_owner(std::string uid) const {
+    return {full_name(), container, std::move(uid)};
+  }
   friend auto operator<=>(const ContainerName&, const ContainerName&) = default;
 };
 

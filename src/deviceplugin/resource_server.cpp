@@ -92,7 +92,7 @@ class ResourceServer::Service final : public v1beta1::DevicePlugin::Service {
       const Tickets tickets = tickets_of(container.devices_ids());
       handlers_.allocated(resource_, tickets);
       const std::string key = key_of(resource_, tickets);
-      answer->add_container_responses()->add_cdi_devices()->set_name(cdi_name(key));
+      answer->add_container_responses()->add_cdi_devices()->set_name(kAllocations.device(key));
     }
     return grpc::Status::OK;
   }

@@ -20,14 +20,13 @@
 
 #include "base/text.h"
 #include "deviceplugin/kubelet.h"
+#include "deviceplugin/node_devices.h"
 #include "deviceplugin/node_record.h"
+#include "deviceplugin/repeated.h"
 #include "deviceplugin/resource_server.h"
-#include "devices/source.h"
 #include "kube/log.h"
-#include "os/clock.h"
 #include "os/fd.h"
 #include "os/file.h"
-#include "os/paths.h"
 #include "os/replace_file.h"
 #include "os/signals.h"
 
@@ -68,45 +67,20 @@ Tickets tickets(std::string_view name, std::size_t count) {
   return made;
 }
 
-Result<std::unique_ptr<devices::Source>> open_devices(const std::string& specification) {
-  devices::SourceOptions wish;
-  wish.probe = os::helper_program("gflow-gpumon").value_or("");
-  return devices::open_source(specification, wish);
-}
-
-/// What is done again after a time.
-class Repeated {
- public:
-  explicit Repeated(std::chrono::seconds pause) : pause_(pause) {}
-  /// Whether it is time again; then it is put off.
-  [[nodiscard]] bool is_due() {
-    const MonoTime now = os::now().mono;
-    if (next_ && now < *next_) return false;
-    next_ = now + pause_;
-    return true;
-  }
-  void after(std::chrono::seconds pause) { next_ = os::now().mono + pause; }
-  void now() { next_.reset(); }
-
- private:
-  std::chrono::seconds pause_;
-  std::optional<MonoTime> next_;
-};
-
 class Plugin {
  public:
-  Plugin(const Options& options,
-         std::unique_ptr<devices::Source> source,
+  Plugin(const NodeOptions& options,
+         NodeDevices devices,
          kube::Access access,
          os::SignalWatch signals,
          std::ostream& log)
       : options_(options),
         places_(options.places),
-        source_(std::move(source)),
+        devices_(std::move(devices)),
         record_(std::move(access)),
         signals_(std::move(signals)),
         log_(log),
-        files_(options.places) {
+        files_(options.places, kAllocations) {
     known_.node = options.node;
   }
 
@@ -146,28 +120,23 @@ class Plugin {
     if (read_.is_due()) read_devices();
     if (!is_kept_) keep_inventory();
     std::array<pollfd, 3> watched{
-        {{signals_.fd(), POLLIN, 0}, {source_->fd(), POLLIN, 0}, {changes_.get(), POLLIN, 0}}};
+        {{signals_.fd(), POLLIN, 0}, {devices_.fd(), POLLIN, 0}, {changes_.get(), POLLIN, 0}}};
     (void)::poll(watched.data(), watched.size(), std::chrono::milliseconds(kLook).count());
-    if (source_->poll()) take_reading();
+    if (devices_.poll()) take_reading();
   }
 
-  /// The driver may come after this.
   void read_devices() {
-    source_->refresh();
-    if (options_.devices != "auto" || source_->machine().source != "none") return;
-    auto source = open_devices(options_.devices);
-    if (!source || (*source)->machine().devices.empty()) return;
-    source_ = *std::move(source);
-    log_.info(fmt::format("{} GPUs have come", source_->machine().devices.size()));
+    if (!devices_.read_again()) return;
+    log_.info(fmt::format("{} GPUs have come", devices_.machine().devices.size()));
     take_reading();
   }
 
   void take_reading() {
-    std::vector<kube::ListedDevice> listed = list_devices(source_->machine(), known_.inventory);
+    std::vector<kube::ListedDevice> listed = list_devices(devices_.machine(), known_.inventory);
     const bool is_new = listed != known_.inventory;
     {
       const std::lock_guard lock(known_mutex_);
-      known_ = {options_.node, source_->machine(), std::move(listed)};
+      known_ = {options_.node, devices_.machine(), std::move(listed)};
     }
     if (!is_new) return;
     is_kept_ = false;
@@ -331,7 +300,7 @@ class Plugin {
     if (!text) {
       const bool is_down =
           text.error().code == Code::Unreachable || text.error().code == Code::Timeout;
-      if (is_down && uid && GF_TRY(files_.renew(key, container, *uid))) {
+      if (is_down && uid && GF_TRY(files_.renew(key, container.as_owner(*uid)))) {
         return "what it had, as the API server does not answer";
       }
       return std::unexpected(text.error());
@@ -339,23 +308,11 @@ class Plugin {
     const auto pod = nlohmann::json::parse(*text, nullptr, false);
     const Known known = this->known();
     const Grant grant = GF_TRY(grant_of(pod, container, resource, known));
-    if (uid && grant.uid != *uid) {
+    if (uid && grant.owner.uid != *uid) {
       return fail(Code::WrongState, "the pod of that name was made anew by now");
     }
     GF_CHECK(files_.write(key, grant, known.machine));
     return text_of(grant);
-  }
-
-  static std::string text_of(const Grant& grant) {
-    if (grant.devices.empty()) return "no GPU";
-    std::vector<std::string> words;
-    for (const DeviceGrant& one : grant.devices) {
-      std::string word = one.uuid;
-      if (one.share < Share::whole()) word += fmt::format(", {} of it", share_text(one.share));
-      if (one.memory > Memory{}) word += fmt::format(", {}", memory_text(one.memory));
-      words.push_back(std::move(word));
-    }
-    return join(words, "; ");
   }
 
   Known known() const {
@@ -375,9 +332,9 @@ class Plugin {
     if (!kept) log_.warn_again(kept.error().message);
   }
 
-  const Options& options_;
+  const NodeOptions& options_;
   const Places places_;
-  std::unique_ptr<devices::Source> source_;
+  NodeDevices devices_;
   NodeRecord record_;
   os::SignalWatch signals_;
   os::Fd changes_{::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};  ///< of the directory of plugins
@@ -396,12 +353,12 @@ class Plugin {
 
 }  // namespace
 
-Result<void> serve(const Options& options, std::ostream& log) {
+Result<void> serve(const NodeOptions& options, std::ostream& log) {
   constexpr std::array kEnds = {SIGINT, SIGTERM, SIGHUP};
   auto signals = GF_TRY(os::SignalWatch::open(kEnds));
-  auto source = GF_TRY(open_devices(options.devices));
+  auto devices = GF_TRY(NodeDevices::open(options.devices));
   auto access = GF_TRY(kube::find_access(options.access));
-  Plugin plugin(options, std::move(source), std::move(access), std::move(signals), log);
+  Plugin plugin(options, std::move(devices), std::move(access), std::move(signals), log);
   return plugin.run();
 }
 

@@ -108,6 +108,7 @@ share::Account* Session::open() {
   }
   (void)std::snprintf(
       wanted_path_.data(), wanted_path_.size(), "%s/%s", directory, share::kWantedName);
+  ended_ = open_ended(directory);
   const int file = ::open(path_.data(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return refuse(std::strerror(errno));
   // NOLINTEND(concurrency-mt-unsafe)
@@ -124,6 +125,20 @@ share::Account* Session::open() {
     return refuse("it is of another version of gflow");
   }
   return account;
+}
+
+const share::EndedProcesses* Session::open_ended(const char* directory) {
+  std::array<char, 4096> path{};
+  const int length = std::snprintf(path.data(), path.size(), "%s/%s", directory, share::kEndedName);
+  if (length < 0 || static_cast<std::size_t>(length) >= path.size()) return nullptr;
+  const int file = ::open(path.data(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return nullptr;
+  constexpr std::size_t kSize = sizeof(share::EndedProcesses);
+  const bool is_whole = ::lseek(file, 0, SEEK_END) == kSize;
+  void* const mapped =
+      is_whole ? ::mmap(nullptr, kSize, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+  (void)::close(file);
+  return mapped == MAP_FAILED ? nullptr : static_cast<const share::EndedProcesses*>(mapped);
 }
 
 bool Session::limits() const {
@@ -273,7 +288,13 @@ void Session::sweep() {
 
 void Session::sweep_book() const {
   const std::uint32_t space = share::this_process().pid_namespace;
-  book().sweep([&](const share::ProcessId& process) { return share::has_ended(process, space); });
+  const auto is_told = [this](const share::ProcessId& process) {
+    const auto is_it = [&](const share::EndedProcess& one) { return one.is(process); };
+    return ended_ != nullptr && std::any_of(ended_->begin(), ended_->end(), is_it);
+  };
+  book().sweep([&](const share::ProcessId& process) {
+    return share::has_ended(process, space) || is_told(process);
+  });
 }
 
 bool Session::has_share(std::size_t device) const {

@@ -80,6 +80,8 @@ class Session {
  private:
   Session();
   [[nodiscard]] share::Account* open();
+  /// What is told of processes that this one cannot judge; null where nobody does.
+  [[nodiscard]] static const share::EndedProcesses* open_ended(const char* directory);
   /// Whether the file is still as long as it was. It is its owner's, who may cut it short: a look
   /// at it ends the process then.
   [[nodiscard]] bool is_whole() const;
@@ -105,6 +107,7 @@ class Session {
   std::array<char, 4096> path_{};
   std::array<char, 4096> wanted_path_{};
   std::uint64_t inode_ = 0;  ///< of the account; 0: not known
+  const share::EndedProcesses* ended_ = nullptr;
   share::Account* mapped_ = nullptr;
   share::Account* account_ = nullptr;  ///< that, if it limits
   share::Account* watched_ = nullptr;  ///< that, if it does not

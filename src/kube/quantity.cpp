@@ -110,6 +110,7 @@ Result<std::int64_t> read(std::string_view written, int tens) {
 }  // namespace
 
 Result<std::int64_t> read_milli(std::string_view text) { return read(text, 3); }
+Result<std::int64_t> read_ten_thousandths(std::string_view text) { return read(text, 4); }
 Result<std::int64_t> read_whole(std::string_view text) { return read(text, 0); }
 
 }  // namespace gflow::kube

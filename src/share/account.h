@@ -84,6 +84,21 @@ struct Account {
 static_assert(sizeof(DeviceAccount) == 128);
 static_assert(sizeof(ProcessSlot) == 144);
 
+/// One of those of whom somebody who sees them says that they have ended; zeros: none. It may be
+/// written at any time.
+struct EndedProcess {
+  std::atomic<std::uint32_t> pid;
+  std::atomic<std::uint32_t> pid_namespace;
+  std::atomic<std::uint64_t> start_time;
+
+  [[nodiscard]] bool is(const ProcessId& process) const {
+    return process.pid != 0 && pid.load() == process.pid &&
+           pid_namespace.load() == process.pid_namespace && start_time.load() == process.start_time;
+  }
+};
+static_assert(sizeof(EndedProcess) == 16);
+using EndedProcesses = std::array<EndedProcess, kMaxProcesses>;  ///< the file kEndedName
+
 /// What a process does with the account it mapped. Any thread; no call blocks for longer than
 /// another process needs for some additions, nor allocates, nor throws.
 class AccountBook {
@@ -138,10 +153,11 @@ class AccountBook {
       if (process.pid != 0 && is_dead(process)) remove(slot, process);
     }
   }
+  /// Who has a slot; pid 0: nobody.
+  [[nodiscard]] ProcessId process_in(std::size_t slot) const;
 
  private:
   class Lock;
-  [[nodiscard]] ProcessId process_in(std::size_t slot) const;
   void remove(std::size_t slot, const ProcessId& process);
   void empty(ProcessSlot& slot);
   void count_again();

@@ -49,4 +49,6 @@ std::expected<std::string, std::string> encode_account(const std::vector<DeviceL
   return bytes;
 }
 
+std::string encode_ended() { return std::string(sizeof(EndedProcesses), '\0'); }
+
 }  // namespace gflow::share

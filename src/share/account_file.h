@@ -20,6 +20,10 @@ constexpr const char* kTurnName = "turn";
 /// its processes writes a byte when the GPU is lent and wanted back.
 constexpr const char* kWantedName = "wanted";
 
+/// Beside an account whose processes may be of several pid namespaces, and so cannot judge each
+/// other: the EndedProcesses of its slots, by whoever sees all of them. Nobody else writes it.
+constexpr const char* kEndedName = "ended";
+
 struct DeviceLimit {
   std::string uuid;  ///< as NVML writes it
   std::uint64_t bytes = 0;
@@ -28,6 +32,9 @@ struct DeviceLimit {
 
   friend bool operator==(const DeviceLimit&, const DeviceLimit&) = default;
 };
+
+/// The bytes of a new file of EndedProcesses: nobody has ended.
+[[nodiscard]] std::string encode_ended();
 
 /// The bytes of a new account: nobody has anything, and nothing is lent. Without devices it is that
 /// of a job with whole GPUs. Errors, in words: more devices than an account

@@ -32,7 +32,7 @@ build() {
   rm -rf "$made/compiled"
 }
 
-# What a kubelet says to a container runtime and to device plugins, and what it tells of them: all three are called api.proto there.
+# What a kubelet says to a container runtime and to those who give its containers devices, and what it tells of them: all are called api.proto there.
 copy_protocols() {
   local go made=$1 name module path
   go=$(find_go)
@@ -43,7 +43,9 @@ copy_protocols() {
   done <<<"\
 runtime k8s.io/cri-api runtime/v1
 deviceplugin k8s.io/kubelet deviceplugin/v1beta1
-podresources k8s.io/kubelet podresources/v1"
+podresources k8s.io/kubelet podresources/v1
+dra k8s.io/kubelet dra/v1
+pluginregistration k8s.io/kubelet pluginregistration/v1"
 }
 
 build_missing() {
@@ -60,7 +62,7 @@ build_missing() {
   fi
   for program in "${@#--}"; do
     if [[ ! -f $made/$program ]]; then build "$made" "k8s.io/kubernetes/cmd/$program"; fi
-    if [[ $program == kubelet && ! -f $made/protocols/podresources.proto ]]; then copy_protocols "$made/protocols"; fi
+    if [[ $program == kubelet && ! -f $made/protocols/pluginregistration.proto ]]; then copy_protocols "$made/protocols"; fi
   done
 }
 

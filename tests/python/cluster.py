@@ -24,6 +24,7 @@ ADMIN = "admin-token"
 _PATHS = {
     "Namespace": "/api/v1/namespaces", "Node": "/api/v1/nodes", "Pod": "/api/v1/namespaces/{}/pods",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts", "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Event": "/api/v1/namespaces/{}/events",
     "Service": "/api/v1/namespaces/{}/services",
     "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims", "PersistentVolume": "/api/v1/persistentvolumes",
     "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
@@ -39,6 +40,10 @@ _PATHS = {
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
+    "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
+    "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
+    "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
+    "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
     "FlowSchema": "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
     "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",

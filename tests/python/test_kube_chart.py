@@ -54,6 +54,12 @@ devicePlugin:
   updateStrategy: {rollingUpdate: {maxUnavailable: 10%}}
   kubeletDirectory: /data/kubelet
   extraArgs: [--devices=nvml]
+draDriver:
+  enabled: true
+  namespace: claims
+  nodeSelector: {gpu: claims}
+  kubeletDirectory: /data/kubelet
+  extraArgs: [--devices=nvml]
 podDisruptionBudget: {maxUnavailable: 50%}
 networkPolicy: {enabled: true, namespace: observability}
 viewer: {enabled: true, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]}
@@ -165,6 +171,34 @@ def test_the_device_plugin_is_its_manifests(helm):
     less = rendered(helm, **{"devicePlugin.enabled": True, "devicePlugin.createNamespace": False, "devicePlugin.policy": False})
     assert with_it.keys() - less.keys() == {("Namespace", None, NODE_SYSTEM), ("ValidatingAdmissionPolicy", None, PLUGIN),
                                             ("ValidatingAdmissionPolicyBinding", None, PLUGIN)}
+
+
+DRIVER, CLAIMS = "gflow-dra-driver", "gflow-dra"
+
+
+def test_the_driver_of_claims_is_its_manifests(helm):
+    """As the device plugin."""
+    plain = rendered(helm)
+    with_it = rendered(helm, **{"draDriver.enabled": True})
+    expected = of_manifests("dra-driver", "dra-driver-policy")
+    expected["DaemonSet", CLAIMS, DRIVER]["spec"]["template"]["spec"]["containers"][0]["image"] = "gflow-kube:0.1.0"
+    assert without_labels({name: one for name, one in with_it.items() if name not in plain}) == without_labels(expected)
+    assert all(with_it[name] == one for name, one in plain.items())
+    less = rendered(helm, **{"draDriver.enabled": True, "draDriver.createNamespace": False, "draDriver.policy": False})
+    assert with_it.keys() - less.keys() == {("Namespace", None, CLAIMS), ("ValidatingAdmissionPolicy", None, DRIVER),
+                                            ("ValidatingAdmissionPolicyBinding", None, DRIVER)}
+
+
+def test_values_of_the_driver_of_claims_come_where_they_belong(helm, everything):
+    objects = rendered(helm, "--values", everything)
+    pod = objects["DaemonSet", "claims", DRIVER]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["hostPID"] and pod["nodeSelector"] == {"gpu": "claims"}
+    assert container["args"] == ["--kubelet=/data/kubelet", "--devices=nvml"]
+    paths = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
+    assert {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]} == paths
+    assert paths["plugins"] == "/data/kubelet/plugins" and paths["plugins-registry"] == "/data/kubelet/plugins_registry"
+    assert "serviceaccount:claims:gflow-dra-driver" in json.dumps(objects["ValidatingAdmissionPolicy", None, DRIVER])
 
 
 WEBHOOK = "gflow-kube-webhook"
@@ -348,6 +382,9 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
     ({"devicePlugin.kubeletDirectory": "/var/lib/kubelet/"}, "/devicePlugin/kubeletDirectory"),
     ({"devicePlugin.enabled": True, "devicePlugin.extraArgs": ["--state=/tmp"]}, "devicePlugin.extraArgs has --state=/tmp"),
     ({"devicePlugin.enabled": True, "devicePlugin.namespace": "default"}, "devicePlugin.namespace is default, that of the release"),
+    ({"draDriver.enabled": True, "draDriver.extraArgs": ["--cdi=/tmp"]}, "draDriver.extraArgs has --cdi=/tmp"),
+    ({"draDriver.enabled": True, "draDriver.namespace": "default"}, "draDriver.namespace is default, that of the release"),
+    ({"draDriver.enabled": True, "devicePlugin.enabled": True, "devicePlugin.nodeSelector": {"a": "b"}}, "would both give out the GPUs of a node"),
     ({"podDisruptionBudget.maxUnavailable": "some"}, "/podDisruptionBudget/maxUnavailable"),
     ({"networkPolicy.namespace": ""}, "/networkPolicy/namespace"),
     ({"nodeSelector": ["gpu"]}, "/nodeSelector"),
@@ -368,6 +405,8 @@ def test_values_that_cannot_be_are_named(helm, values, named):
     ("1.35.9", {"admissionPolicy.enabled": True}, "admissionPolicy.enabled needs"),
     ("1.36.0-gke.1", {"admissionPolicy.enabled": True}, None),
     ("1.35.9", {"allocationPolicy.enabled": True}, "allocationPolicy.enabled needs"),
+    ("1.33.9", {"draDriver.enabled": True}, "draDriver.enabled needs resource.k8s.io/v1/DeviceClass, which Kubernetes has since 1.34"),
+    ("1.34.0", {"draDriver.enabled": True}, None),
     ("1.29.0", {"annotationPolicy.enabled": False, "devicePlugin.enabled": True}, "devicePlugin.policy needs"),
     ("1.29.0", {"annotationPolicy.enabled": False, "devicePlugin.enabled": True, "devicePlugin.policy": False}, None),
 ])

@@ -9,12 +9,11 @@ import time
 
 import pytest
 from cluster import path_of
+from containers import FAKE_LIBRARIES, LASTS, TELL, WORKS, cuda, given_out_twice, gpus, nvidia, said  # noqa: F401: a fixture
 from fake_gpu import FAKE, GIB, UUIDS, Account
 from kube_scheduler import NODE_SYSTEM, PLUGIN, chosen, end_lease, make_pod, until, until_in_force, until_told
 from kubelet import ENDED, delete, state_of, until_ended, until_running
 from machine import BIN, PATIENCE
-
-LASTS = "trap 'exit 5' TERM; while :; do sleep 0.1; done"
 
 
 class Plugin:
@@ -83,18 +82,6 @@ def uuids_of(kube, node, pod):
 
 WHOLE = {"nvidia.com_gpu": 1}
 ALLOCATION = {"gflow_allocation": 1}
-TELL = "echo $GFLOW_GPU_UUIDS $GFLOW_GPU_SHARE $NVIDIA_VISIBLE_DEVICES"
-
-
-def lines_of(log, stream="stdout"):
-    """The words of each line that a container wrote, of the file that its runtime keeps of it."""
-    lines = [line.split() for line in log.read_text().splitlines()]
-    return [words[3:] for words in lines if words[1] == stream]
-
-
-def said(node, pod, name="main", stream="stdout", run=0):
-    [log] = (node.root / "log/pods").glob(f"default_{pod}_*/{name}/{run}.log")
-    return lines_of(log, stream)
 
 
 def gpus_told(node, kube, pod):
@@ -153,32 +140,6 @@ def test_one_that_gflow_kube_did_not_place_is_not_started_and_says_so(node, kube
     assert ("no GPU was chosen for it: pods that use GPUs of this node need gflow-kube as their scheduler, or as an extender of it, and this one has 'none'"
             in state_of(pod)[1]["message"])
     delete(kube, "stranger")
-
-
-FAKE_LIBRARIES = f"LD_LIBRARY_PATH={FAKE} ASAN_OPTIONS=verify_asan_link_order=0"
-
-
-def cuda(*commands):
-    """A program that asks the driver this, and answers in the container's log."""
-    lines = "\\n".join(["init", "context 0", *commands, ""])
-    return f"printf '{lines}' | {FAKE}/cuda_client proc"
-
-
-@pytest.fixture
-def nvidia(node):
-    """The node has two GPUs of NVIDIA, and what nvidia-ctk would write of them: its environment for the plugin."""
-    machine = node.run / "driver/gpus"
-    machine.parent.mkdir()
-    machine.write_text("driver 12090\ncontext 300\n" + "".join(f"device {uuid} 16384 NVIDIA H100\n" for uuid in UUIDS))
-    (node.etc_cdi / "nvidia.json").write_text(json.dumps({
-        "cdiVersion": "0.6.0", "kind": "nvidia.com/gpu",
-        "containerEdits": {
-            "env": ["GFLOW_FAKE_CUDA=/driver/gpus", *FAKE_LIBRARIES.split()],
-            "deviceNodes": [{"path": "/dev/nvidiactl", "hostPath": "/dev/null"}],
-            "mounts": [{"hostPath": "/run/driver", "containerPath": "/driver", "options": ["rw", "rbind"]}]},
-        "devices": [{"name": uuid, "containerEdits": {"deviceNodes": [{"path": f"/dev/nvidia{index}", "hostPath": "/dev/zero"}]}}
-                    for index, uuid in enumerate(UUIDS)]}))
-    return {"GFLOW_FAKE_CUDA": str(machine), "LD_LIBRARY_PATH": str(FAKE)}
 
 
 def test_a_container_is_held_to_its_part_whatever_its_environment(node, kube, start, plugin, nvidia):
@@ -276,13 +237,6 @@ def test_what_is_left_of_containers_goes_with_them(node, kube, start, plugin, nv
     delete(kube, "stays")
 
 
-MACHINE = "version: 1\ndefaults: {model: H100}\ngpus:\n"
-
-
-def gpus(*uuids, lost=()):
-    return MACHINE + "".join(f"  - uuid: {uuid}\n" + ("    state: lost\n" if uuid in lost else "") for uuid in uuids)
-
-
 def test_a_gpu_that_breaks_is_not_given_out_and_the_others_stay_who_they_are(node, kube, start, plugin):
     machine = node.run / "machine.yaml"
     machine.write_text(gpus("GPU-a", "GPU-b", "GPU-c"))
@@ -321,31 +275,6 @@ def test_a_gpu_whose_driver_nobody_describes_is_told_with_what_helps(node, kube,
     pod = until(kube, lambda pods: "gflow" in state_of(pods["pod"])[1].get("message", ""))["pod"]
     assert "'nvidia-ctk cdi generate --output /var/run/cdi/nvidia.yaml' on the node makes one" in state_of(pod)[1]["message"]
     delete(kube, "pod")
-
-
-WORKS = "echo $GFLOW_GPU_UUIDS $GFLOW_GPU_SHARE $(date +%s%N); sleep 0.3; date +%s%N"
-
-
-def given_out_twice(node, pods):
-    """GPUs of which containers had more than there is, by what they say of themselves and when. One that was killed
-    before it could say so did not use them, and one that was killed after that used them at that moment at least."""
-    uses = {}
-    for name in pods:
-        for log in (node.root / "log/pods").glob(f"default_{name}_*/main/*.log"):
-            lines = lines_of(log)
-            if not lines:
-                continue
-            uuids, share, begin = lines[0]
-            end = lines[1][0] if len(lines) > 1 else begin
-            for uuid in uuids.split(","):
-                uses.setdefault(uuid, []).append((int(begin), int(end), float(share), name))
-    found = []
-    for uuid, those in uses.items():
-        for begin, _, _, name in those:
-            beside = [one for one in those if one[0] <= begin <= one[1]]
-            if sum(share for _, _, share, _ in beside) > 1:
-                found.append((uuid, name, beside))
-    return found, sum(map(len, uses.values()))
 
 
 def refused_by_kubelet(status):

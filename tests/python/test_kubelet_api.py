@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What gflow-device-plugin takes the kubelet's words for is what they are: its .proto files against Kubernetes' own."""
+"""What gflow-device-plugin and gflow-dra-driver take the kubelet's words for is what they are: their .proto files against Kubernetes' own."""
 
 import subprocess
 
@@ -8,7 +8,7 @@ from cluster import programs
 from package import ROOT
 from pypi import needed, program
 
-OWN = ROOT / "src/deviceplugin/api"
+SOURCES = ROOT / "src"
 
 
 def described(file, tmp_path):
@@ -28,10 +28,12 @@ def described(file, tmp_path):
     return found
 
 
-@pytest.mark.parametrize(("own", "theirs", "is_all"), [("device_plugin", "deviceplugin", True), ("pod_resources", "podresources", False)])
+@pytest.mark.parametrize(("own", "theirs", "is_all"), [
+    ("deviceplugin/api/device_plugin", "deviceplugin", True), ("deviceplugin/api/pod_resources", "podresources", False),
+    ("dra/api/dra", "dra", True), ("dra/api/plugin_registration", "pluginregistration", True)])
 def test_methods_and_fields_are_those_of_kubernetes(own, theirs, is_all, tmp_path, kube_package):
     original = needed(programs() / f"protocols/{theirs}.proto", "the kubelet's protocols")
-    ours, original = (described(file, tmp_path) for file in (OWN / f"{own}.proto", original))
+    ours, original = (described(file, tmp_path) for file in (SOURCES / f"{own}.proto", original))
     assert ours.items() <= original.items(), ours.items() - original.items()
     if is_all:
         assert ours == original

@@ -37,6 +37,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ include "gflow-kube.release" . }}
 {{- end }}
 
+{{- /* The same of gflow-dra-driver. */ -}}
+{{- define "gflow-kube.driver.selector" -}}
+app.kubernetes.io/name: gflow-dra-driver
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "gflow-kube.driver.labels" -}}
+{{ include "gflow-kube.driver.selector" . }}
+{{ include "gflow-kube.release" . }}
+{{- end }}
+
 {{- /* The same of the webhook, one of each scheduler. */ -}}
 {{- define "gflow-kube.webhook.selector" -}}
 app.kubernetes.io/name: gflow-kube-webhook

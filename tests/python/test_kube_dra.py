@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gflow-dra-driver between a real kubelet, kube-scheduler and API server: a container has what was allocated to the claim it names, and is held to its part."""
+
+import json
+import os
+import signal
+import struct
+import urllib.error
+
+import pytest
+from cluster import path_of
+from containers import FAKE_LIBRARIES, LASTS, TELL, WORKS, cuda, given_out_twice, gpus, nvidia, said  # noqa: F401: a fixture
+from fake_gpu import FAKE, GIB, Account
+from kube_scheduler import until, until_in_force, until_told
+from kubelet import ENDED, delete, state_of, until_ended, until_running
+from machine import BIN, PATIENCE
+from package import ROOT
+
+DRIVER, SYSTEM, CLASS = "gflow-dra-driver", "gflow-dra", "gpu.gflow"
+USER = f"system:serviceaccount:{SYSTEM}:{DRIVER}"
+
+
+@pytest.fixture(scope="session")
+def with_driver(control_plane):
+    control_plane.apply(ROOT / "packaging/kubernetes/dra-driver.yaml")
+    # There is no kubelet to run it in: tests start the program.
+    control_plane.ask("DELETE", f"{path_of('DaemonSet', SYSTEM)}/{DRIVER}")
+
+
+class Driver:
+    """The program, on a node, with the rights of its service account."""
+
+    def __init__(self, node, kube, devices, env=None):
+        self._node, self._kube, self._devices, self._env = node, kube, devices, env
+        self.up()
+
+    def up(self):
+        config = self._kube.kubeconfig(self._kube.token(DRIVER, SYSTEM), f"of-{DRIVER}")
+        self._node.start(DRIVER, BIN / DRIVER, "--node", self._node.name, "--devices", self._devices, "--kubeconfig", config, env=self._env)
+
+    def kill(self):
+        self._node.stop(DRIVER, signal.SIGKILL)
+
+    def until_told(self, gpus, is_so=lambda devices: True):
+        """The devices of its slices, once it tells of so many and that is so of them."""
+        return devices_of(until(self._kube, lambda slices: len(devices_of(slices)) == gpus and is_so(devices_of(slices)), kind="ResourceSlice"))
+
+
+def devices_of(slices):
+    return [device for one in slices.values() if one["spec"]["driver"] == CLASS for device in one["spec"].get("devices", ())]
+
+
+def uuid_of(device):
+    return device["attributes"]["uuid"]["string"]
+
+
+@pytest.fixture
+def driver(node, kube, with_driver, kube_scheduler):
+    """Starts one, and waits until the cluster knows its GPUs. Claims are made of templates, and are free when their pods have ended."""
+    kube.start_controllers("resourceclaim-controller", "device-taint-eviction-controller")
+
+    def begin(devices, gpus, env=None):
+        made = Driver(node, kube, devices, env)
+        made.until_told(gpus)
+        return made
+
+    yield begin
+    forget_claims(kube)
+    kube.stop_controllers()
+
+
+def forget_claims(kube):
+    """With the pods that have them: the controller lets claims of pods that are gone go."""
+    kube.ask("DELETE", f"{path_of('Pod', 'default')}?gracePeriodSeconds=0")
+    for kind in ("ResourceClaimTemplate", "ResourceClaim"):
+        kube.ask("DELETE", path_of(kind, "default"))
+    until(kube, lambda claims: not claims, kind="ResourceClaim")
+    kube.ask("DELETE", path_of("ResourceSlice"))
+
+
+def listed(kube, kind):
+    return {one["metadata"]["name"]: one for one in kube.ask("GET", path_of(kind, "default"))["items"]}
+
+
+def request(name="gpu", memory=None, share=None, count=1, **more):
+    wanted = {key: value for key, value in (("memory", memory), ("share", share)) if value}
+    exactly = {"deviceClassName": CLASS, "count": count, **({"capacity": {"requests": wanted}} if wanted else {}), **more}
+    return {"name": name, "exactly": exactly}
+
+
+def devices(*requests, **config):
+    return {"devices": {"requests": list(requests), **config}}
+
+
+def make_template(kube, name, *requests, **config):
+    kube.make({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": name, "namespace": "default"},
+               "spec": {"spec": devices(*requests, **config)}})
+
+
+def make_claim(kube, name, *requests, **config):
+    kube.make({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name, "namespace": "default"},
+               "spec": devices(*requests, **config)})
+
+
+def container(script, *claims, name="main"):
+    """Each claim by the name that the pod has for it, or "name/request"."""
+    named = [dict(zip(("name", "request"), one.split("/"))) for one in claims]
+    return {"name": name, "image": "host", "command": ["sh", "-c", script.replace("$", "$$")], "resources": {"claims": named}}
+
+
+def make_pod(kube, name, claims, *containers, **spec):
+    """`claims`: by the pod's names for them, of a template ("+name") or one that is there."""
+    kube.make({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+        "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": list(containers),
+                 "resourceClaims": [{"name": its, **({"resourceClaimTemplateName": of[1:]} if of.startswith("+") else {"resourceClaimName": of})}
+                                    for its, of in claims.items()], **spec}})
+
+
+def one_claim(kube, name, claim, script, **spec):
+    """A pod of one container with one claim."""
+    make_pod(kube, name, {"gpu": claim}, container(script, "gpu"), **spec)
+
+
+def gpus_told(node, kube, pod, container="main"):
+    until_running(kube, pod)
+    until_in_force(lambda: said(node, pod, container))
+    return said(node, pod, container)[0]
+
+
+def until_event(kube, name, text):
+    """Of a pod that does not start."""
+    def is_told(events):
+        return any(one["involvedObject"]["name"] == name and text in one["message"] for one in events.values())
+
+    until(kube, is_told, kind="Event")
+
+
+def test_the_cluster_knows_what_each_gpu_is(kube, driver):
+    made = driver("sim:2xH100+1xV100", 3)
+    told = made.until_told(3)
+    assert sorted(one["attributes"]["model"]["string"] for one in told) == ["H100", "H100", "V100"]
+    assert [one["attributes"]["index"]["int"] for one in told] == [0, 1, 2]
+    for one in told:
+        assert one["name"] == uuid_of(one).lower()
+        assert one["allowMultipleAllocations"] and one["capacity"]["share"]["value"] == "1"
+        assert one["capacity"]["memory"]["requestPolicy"]["default"] == one["capacity"]["memory"]["value"]
+    [owner] = {json.dumps(one["metadata"]["ownerReferences"]) for one in listed(kube, "ResourceSlice").values()}
+    assert '"kind": "Node"' in owner
+
+
+def test_containers_have_what_was_allocated_to_their_claims(node, kube, driver):
+    driver("sim:3xH100", 3)
+    make_template(kube, "half", request(memory="8Gi", share="500m"))
+    make_template(kube, "two", request(count=2))
+    make_template(kube, "whole", request())
+    for name in ("half-0", "half-1"):
+        one_claim(kube, name, "+half", f"{TELL}; {LASTS}")
+    first, second = (gpus_told(node, kube, name) for name in ("half-0", "half-1"))
+    assert first[1:] == second[1:] == ["0.5", "void"]
+    one_claim(kube, "two", "+two", f"{TELL}; {LASTS}")
+    both = gpus_told(node, kube, "two")
+    assert len(set(both[0].split(","))) == 2 and both[1] == "1"
+    if first[0] == second[0]:
+        assert first[0] not in both[0]
+    one_claim(kube, "whole", "+whole", f"{TELL}; {LASTS}")
+    until_told(kube, "whole", "cannot allocate all claims")
+    delete(kube, "two")
+    assert gpus_told(node, kube, "whole")[0] in both[0]
+    assert sorted(one for verb, _, one in kube.asked_by(USER) if verb in ("create", "list")) == ["resourceslices", "resourceslices"]
+    for name in ("half-0", "half-1", "whole"):
+        delete(kube, name)
+    until_in_force(lambda: left(node) == [])
+
+
+def left(node):
+    """What there is of claims."""
+    return sorted([one.name for one in (node.run / "cdi").glob("gflow-*")] + [one.name for one in (node.run / DRIVER / "containers").iterdir()])
+
+
+def test_a_container_is_given_the_request_that_it_names(node, kube, driver):
+    driver("sim:3xH100", 3)
+    make_claim(kube, "both", request("large", count=2), request("small", "8Gi", "0.25"))
+    make_pod(kube, "pod", {"all": "both"}, container(TELL, "all/large", name="a"), container(TELL, "all/small", name="b"), container(TELL, name="c"))
+    until_ended(kube, "pod")
+    large, small, none = (said(node, "pod", name)[0] for name in "abc")
+    assert len(large[0].split(",")) == 2 and large[1] == "1"
+    assert small[1] == "0.25" and small[0] not in large[0]
+    assert none == []
+
+
+def test_a_container_is_held_to_its_part(node, kube, driver, nvidia):
+    driver("nvml", 2, nvidia)
+    make_claim(kube, "part", request(memory="7Gi", share="0.5"))
+    asks = cuda(f"alloc {8 * GIB}", f"alloc {6 * GIB}", f"alloc {2 * GIB}", "info")
+    one_claim(kube, "pod", "part", f"ls /dev | grep "nvidia[0-9]" >&2; {asks}; env -i GFLOW_FAKE_CUDA=$GFLOW_FAKE_CUDA {FAKE_LIBRARIES} sh -c \"{asks}\"")
+    assert until_ended(kube, "pod")["pod"]["status"]["phase"] == "Succeeded", node.said()
+    answers = said(node, "pod")
+    for first in (0, 6):
+        refused, given, again, (_, free, total) = answers[first + 2:first + 6]
+        assert (refused, given[0], again) == (["2"], "0", ["2"])
+        assert (int(total) - int(free), int(total)) == (6 * GIB, 7 * GIB)
+    [[given]] = said(node, "pod", stream="stderr")
+    assert given in ("nvidia0", "nvidia1")
+
+
+def accounts(node):
+    """Of claims with a part of a GPU: what the processes of their containers have of it."""
+    found = sorted((node.run / DRIVER / "containers").glob("*/account"))
+    return [struct.unpack_from("<Q", one.read_bytes(), Account.DEVICES + 56)[0] for one in found]
+
+
+def holder(gate, much, then=""):
+    """What holds memory until it is let go by a word."""
+    return f"{{ printf 'init\\ncontext 0\\nalloc {much}\\n'; read x < /driver/{gate}; }} | {FAKE}/cuda_client proc{then}"
+
+
+def test_what_one_had_that_was_killed_is_given_back_to_those_in_other_containers(node, kube, driver, nvidia):
+    driver("nvml", 2, nvidia)
+    make_claim(kube, "part", request(memory="7Gi", share="0.5"))
+    for gate in ("a", "b", "c"):
+        os.mkfifo(node.run / f"driver/{gate}")
+    one_claim(kube, "beside", "part", holder("c", GIB))  # of another pod, all the time
+    until(kube, lambda _: accounts(node) == [GIB])
+    one_claim(kube, "killed", "part", holder("a", 5 * GIB))
+    until(kube, lambda _: accounts(node) == [6 * GIB])
+    delete(kube, "killed")  # its grace over, by SIGKILL: it gives nothing back itself
+    one_claim(kube, "next", "part", f"until {cuda(f'alloc {5 * GIB}')} | grep -qx '0 .*'; do sleep 0.1; done; echo has it")
+    assert until_ended(kube, "next")["next"]["status"]["phase"] == "Succeeded", node.said()
+    assert said(node, "next") == [["has", "it"]]
+    (node.run / "driver/c").write_text("x\n")
+    until_ended(kube, "beside")
+
+
+def test_one_with_several_parts_is_not_started_and_says_so(node, kube, driver):
+    driver("sim:2xH100", 2)
+    make_template(kube, "part", request(memory="8Gi", share="0.5"))
+    make_pod(kube, "pod", {"a": "+part", "b": "+part"}, container(TELL, "a", "b"))
+    until_event(kube, "pod", "container main would have parts of GPUs by several requests")
+    delete(kube, "pod")
+    make_pod(kube, "pod", {"a": "+part", "b": "+part"}, container(TELL, "a", name="x"), container(TELL, "b", name="y"))
+    assert until_ended(kube, "pod")["pod"]["status"]["phase"] == "Succeeded"
+
+
+def test_what_is_configured_is_told_or_refused(node, kube, driver):
+    driver("sim:2xH100", 2)
+
+    def configured(**parameters):
+        return {"config": [{"opaque": {"driver": CLASS, "parameters": {"apiVersion": "gpu.gflow/v1", "kind": "Part", **parameters}}}]}
+
+    make_claim(kube, "up", request(memory="8Gi", share="0.3"), **configured(shareLimit="1"))
+    one_claim(kube, "good", "up", "echo $GFLOW_GPU_SHARE $GFLOW_GPU_SHARE_LIMIT $GFLOW_GPU_MEMORY_MIB")
+    until_ended(kube, "good")
+    assert said(node, "good") == [["0.3", "1", "8192"]]
+    make_claim(kube, "wrong", request(memory="8Gi", share="0.3"), **configured(sharelimit="1"))
+    one_claim(kube, "bad", "wrong", TELL)
+    until_event(kube, "bad", "'sharelimit' of its configuration is not known")
+    delete(kube, "bad")
+
+
+def test_a_gpu_that_breaks_is_not_allocated(node, kube, driver):
+    machine = node.run / "machine.yaml"
+    machine.write_text(gpus("GPU-a", "GPU-b"))
+    made = driver("sim:/run/machine.yaml", 2)
+    make_template(kube, "whole", request())
+    one_claim(kube, "first", "+whole", f"{TELL}; {LASTS}")
+    [its, *_] = gpus_told(node, kube, "first")
+    other = {"GPU-a": "GPU-b", "GPU-b": "GPU-a"}[its]
+    machine.write_text(gpus("GPU-a", "GPU-b", lost=[other]))
+    [broken] = [one for one in made.until_told(2, lambda devices: any("taints" in one for one in devices)) if "taints" in one]
+    assert uuid_of(broken) == other and broken["attributes"]["trouble"]["string"]
+    one_claim(kube, "next", "+whole", TELL)
+    until_told(kube, "next", "cannot allocate all claims")
+    machine.write_text(gpus("GPU-a", "GPU-b"))
+    until_ended(kube, "next")
+    assert said(node, "next")[0][0] == other
+    delete(kube, "first")
+
+
+def test_slices_that_somebody_took_away_come_back(node, kube, driver):
+    made = driver("sim:2xH100", 2)
+    kube.ask("DELETE", path_of("ResourceSlice"))
+    made.until_told(2)
+
+
+def test_no_gpu_is_given_out_twice_while_all_are_killed(node, kube, driver):
+    made = driver("sim:4xH100", 4)
+    make_template(kube, "half", request(memory="8Gi", share="500m"))
+    make_template(kube, "quarter", request(memory="8Gi", share="250m"))
+    make_template(kube, "one", request())
+    make_template(kube, "two", request(count=2))
+    names = []
+    for _ in range(8):
+        for template in ("half", "quarter", "one", "two"):
+            names.append(f"pod-{len(names)}")
+            one_claim(kube, names[-1], f"+{template}", WORKS)
+    for i in range(1, 7):
+        until(kube, lambda pods: sum(one["status"].get("phase") in ENDED for one in pods.values()) >= 4 * i, PATIENCE)
+        if i % 2:
+            made.kill()
+            made.up()
+        else:
+            node.stop("kubelet", signal.SIGKILL)
+            node.start_kubelet()
+    pods = until_ended(kube, *names)
+    twice, uses = given_out_twice(node, names)
+    assert twice == []
+    assert {name: one["status"] for name, one in pods.items() if one["status"]["phase"] != "Succeeded"} == {}
+    assert uses >= len(names)
+
+
+def test_it_may_write_the_slices_of_its_node_alone(kube, with_driver, applied):
+    applied("dra-driver-policy.yaml")
+    token = kube.token(DRIVER, SYSTEM)  # which does not say on which node
+
+    def may_write():
+        try:
+            kube.raw("POST", path_of("ResourceSlice") + "?dryRun=All", {
+                "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s"},
+                "spec": {"driver": CLASS, "nodeName": "n", "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1}}}, token)
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        return 201, ""
+
+    until_in_force(lambda: may_write()[0] != 201)
+    code, text = may_write()
+    assert code == 403 and "does not say on which node it runs" in text
