@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "tests/contract"))  # pypi.py
 
 import gflow  # noqa: E402
 import wheels  # noqa: E402
+from containers import nvidia  # noqa: E402, F401
 from gflow import _calls  # noqa: E402
 from kube import between, control_plane, frequent_renewals, kube, kube_package, kubeconfig_of, kubernetes_client, through  # noqa: E402, F401
 from kubelet import node  # noqa: E402, F401

@@ -9,8 +9,8 @@ import time
 
 import pytest
 from cluster import path_of
-from containers import FAKE_LIBRARIES, LASTS, TELL, WORKS, cuda, given_out_twice, gpus, nvidia, said  # noqa: F401: a fixture
-from fake_gpu import FAKE, GIB, UUIDS, Account
+from containers import FAKE_LIBRARIES, LASTS, TELL, WORKS, cuda, given_out_twice, gpus, said
+from fake_gpu import FAKE, GIB, Account
 from kube_scheduler import NODE_SYSTEM, PLUGIN, chosen, end_lease, make_pod, until, until_in_force, until_told
 from kubelet import ENDED, delete, state_of, until_ended, until_running
 from machine import BIN, PATIENCE

@@ -9,10 +9,10 @@ import urllib.error
 
 import pytest
 from cluster import path_of
-from containers import FAKE_LIBRARIES, LASTS, TELL, WORKS, cuda, given_out_twice, gpus, nvidia, said  # noqa: F401: a fixture
+from containers import FAKE_LIBRARIES, LASTS, TELL, WORKS, cuda, given_out_twice, gpus, said
 from fake_gpu import FAKE, GIB, Account
 from kube_scheduler import until, until_in_force, until_told
-from kubelet import ENDED, delete, state_of, until_ended, until_running
+from kubelet import ENDED, delete, until_ended, until_running
 from machine import BIN, PATIENCE
 from package import ROOT
 
@@ -193,7 +193,7 @@ def test_a_container_is_held_to_its_part(node, kube, driver, nvidia):
     driver("nvml", 2, nvidia)
     make_claim(kube, "part", request(memory="7Gi", share="0.5"))
     asks = cuda(f"alloc {8 * GIB}", f"alloc {6 * GIB}", f"alloc {2 * GIB}", "info")
-    one_claim(kube, "pod", "part", f"ls /dev | grep "nvidia[0-9]" >&2; {asks}; env -i GFLOW_FAKE_CUDA=$GFLOW_FAKE_CUDA {FAKE_LIBRARIES} sh -c \"{asks}\"")
+    one_claim(kube, "pod", "part", f"ls /dev | grep 'nvidia[0-9]' >&2; {asks}; env -i GFLOW_FAKE_CUDA=$GFLOW_FAKE_CUDA {FAKE_LIBRARIES} sh -c \"{asks}\"")
     assert until_ended(kube, "pod")["pod"]["status"]["phase"] == "Succeeded", node.said()
     answers = said(node, "pod")
     for first in (0, 6):
