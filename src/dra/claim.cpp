@@ -106,11 +106,18 @@ Result<DeviceGrant> device_of(const Json& result, const Machine& machine) {
   if (!there->usable && !is_admins(result)) {
     return refuse(fmt::format("its GPU {} cannot be used: {}", name, there->trouble));
   }
-  return DeviceGrant{.index = there->index,
-                     .uuid = there->uuid,
-                     .vendor = there->vendor,
-                     .share = GF_TRY(share_of(result)),
-                     .memory = GF_TRY(memory_of(result))};
+  DeviceGrant grant{.index = there->index,
+                    .uuid = there->uuid,
+                    .vendor = there->vendor,
+                    .share = GF_TRY(share_of(result)),
+                    .memory = GF_TRY(memory_of(result))};
+  const bool is_held_to = grant.vendor == "nvidia" && grant.memory > Memory{};
+  if (is_held_to || grant.share == Share::whole()) return grant;
+  return refuse(
+      fmt::format("of its GPU {} it is given {}, to which no container is held: it is allocated by "
+                  "what is not told of this GPU any more",
+                  name,
+                  share_text(grant.share)));
 }
 
 /// What a person would have asked for to have that. All of one request are alike.

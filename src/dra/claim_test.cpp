@@ -134,6 +134,12 @@ TEST(Claim, WhatCannotBeGivenIsRefusedWithTheReason) {
             std::string::npos);
   EXPECT_NE(why_not(Json::parse(R"({"status": 3})")).find("no GPU of the node n1"),
             std::string::npos);
+  EXPECT_NE(why_not(claim(Json::array({result("a", 0, "0 500m")}))).find("no container is held"),
+            std::string::npos);
+  Here others = here();
+  others.machine.devices[0].vendor = "amd";
+  EXPECT_FALSE(grants_of(claim(Json::array({half})), others));
+  EXPECT_TRUE(grants_of(claim(Json::array({result("a", 0)})), others));
   Here broken = here();
   broken.machine.devices[0].usable = false;
   broken.machine.devices[0].trouble = "it fell off the bus";

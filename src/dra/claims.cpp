@@ -76,9 +76,14 @@ Result<std::vector<ReadyDevice>> Claims::make_ready(const ClaimName& name) {
   }
   const Here here = this->here();
   const auto grants = GF_TRY(grants_of(claim, here));
-  if (std::ranges::any_of(grants, &RequestGrant::is_part)) GF_CHECK(check_pods(name, claim));
+  if (std::ranges::any_of(grants, &RequestGrant::is_part)) {
+    if (!can_hold()) {
+      return fail(Code::WrongState, "containers of this node are not held to a part of a GPU");
+    }
+    GF_CHECK(check_pods(name, claim));
+  }
   for (const RequestGrant& one : grants) {
-    GF_CHECK(write(key_of(name.uid, one.request), one.grant));
+    GF_CHECK(write(key_of(name.uid, one.request), one.grant, here.machine));
   }
   return ready_devices(grants, name.uid, here.node);
 }
@@ -108,11 +113,13 @@ Result<std::set<std::string>> Claims::parts_of(const std::string& name_space,
   return std::unexpected(claim.error());
 }
 
-Result<void> Claims::write(const std::string& key, const deviceplugin::Grant& grant) {
+Result<void> Claims::write(const std::string& key,
+                           const deviceplugin::Grant& grant,
+                           const Machine& machine) {
   const std::lock_guard lock(files_mutex_);
   // Its containers may run, and have what is counted in it.
   if (files_.is_written(key, grant.owner)) return {};
-  GF_CHECK(files_.write(key, grant, here().machine));
+  GF_CHECK(files_.write(key, grant, machine));
   log_.info(fmt::format(
       "{}, request {}: {}", grant.owner.name, grant.owner.part, deviceplugin::text_of(grant)));
   return {};

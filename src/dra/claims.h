@@ -45,7 +45,9 @@ class Claims {
   [[nodiscard]] Result<void> check_pods(const ClaimName& name, const nlohmann::json& claim);
   [[nodiscard]] Result<std::set<std::string>> parts_of(const std::string& name_space,
                                                        const std::string& name);
-  [[nodiscard]] Result<void> write(const std::string& key, const deviceplugin::Grant& grant);
+  [[nodiscard]] Result<void> write(const std::string& key,
+                                   const deviceplugin::Grant& grant,
+                                   const Machine& machine);
 
   ClusterRecord& record_;
   kube::Log& log_;

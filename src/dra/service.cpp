@@ -27,9 +27,9 @@ using deviceplugin::NodeDevices;
 using deviceplugin::NodeOptions;
 using deviceplugin::Repeated;
 
-constexpr auto kLook = 1s;          // after the sockets, and programs of containers that end
-constexpr auto kReadAgain = 10s;    // devices
-constexpr auto kPublishAgain = 5s;  // where a kubelet took the slices away, or it did not work
+constexpr auto kLook = 1s;           // after the sockets, and programs of containers that end
+constexpr auto kReadAgain = 10s;     // devices
+constexpr auto kPublishAgain = 10s;  // where a kubelet took the slices away, or it did not work
 constexpr auto kCleanUp = 1min;
 
 class Driver {

@@ -3,11 +3,13 @@
 
 import json
 import os
+import re
 import signal
 import struct
 import urllib.error
 
 import pytest
+import yaml
 from cluster import path_of
 from containers import FAKE_LIBRARIES, LASTS, TELL, WORKS, cuda, given_out_twice, gpus, said
 from fake_gpu import FAKE, GIB, Account
@@ -256,6 +258,25 @@ def test_what_is_configured_is_told_or_refused(node, kube, driver):
     one_claim(kube, "bad", "wrong", TELL)
     until_event(kube, "bad", "'sharelimit' of its configuration is not known")
     delete(kube, "bad")
+
+
+@pytest.mark.parametrize(("document", "section"), [("cluster.md", "## By claims: gflow-dra-driver"), ("cluster.zh-CN.md", "## 用 ResourceClaim 申请：gflow-dra-driver")])
+def test_the_example_of_the_documents_is_taken(node, kube, driver, document, section):
+    _, _, text = (ROOT / "docs" / document).read_text().partition(f"\n{section}\n")
+    example, config = re.findall(r"^```yaml\n(.*?)^```", text.partition("\n## ")[0], re.MULTILINE | re.DOTALL)
+    template, pod = yaml.safe_load_all(example)
+    template["spec"]["spec"]["devices"].update(yaml.safe_load(config))
+    [container] = pod["spec"]["containers"]
+    container["command"] = ["sh", "-c", "echo $$GFLOW_GPU_SHARE $$GFLOW_GPU_SHARE_LIMIT $$GFLOW_GPU_MEMORY_MIB"]
+    del container["resources"]["limits"]  # this node may have fewer CPUs
+    pod["spec"]["restartPolicy"] = "Never"
+    driver("sim:1xV100+1xH100", 2)
+    for one in (template, pod):
+        one["metadata"]["namespace"] = "default"
+        kube.make(one)
+    name = pod["metadata"]["name"]
+    assert until_ended(kube, name)[name]["status"]["phase"] == "Succeeded"
+    assert said(node, name) == [["0.5", "1", "8192"]]
 
 
 def test_a_gpu_that_breaks_is_not_allocated(node, kube, driver):
