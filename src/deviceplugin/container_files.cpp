@@ -6,11 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "core/find_device.h"
 #include "core/gpu_environment.h"
 #include "os/fd.h"
@@ -58,6 +61,42 @@ std::string owner_text(const Owner& owner) {
   return fmt::format("{}\n{}\n{}\n", owner.name, owner.part, owner.uid);
 }
 
+/// With all that the account is made of.
+std::string owner_text(const Grant& grant) {
+  std::string text = owner_text(grant.owner);
+  for (const DeviceGrant& one : grant.devices) {
+    text += fmt::format(
+        "{} {} {} {}\n", one.uuid, one.share.parts, one.share_limit.parts, one.memory.bytes);
+  }
+  return text;
+}
+
+std::optional<DeviceGrant> read_device(std::string_view line) {
+  const auto words = split(line, ' ');
+  if (words.size() != 4) return std::nullopt;
+  const auto share = parse_number(words[1]);
+  const auto limit = parse_number(words[2]);
+  const auto memory = parse_number(words[3]);
+  if (!share || !limit || !memory) return std::nullopt;
+  return DeviceGrant{.uuid = std::string(words[0]),
+                     .share = Share{static_cast<std::int32_t>(*share)},
+                     .share_limit = Share{static_cast<std::int32_t>(*limit)},
+                     .memory = Memory{static_cast<std::int64_t>(*memory)}};
+}
+
+/// What owner_text() wrote; nobody's of what is none.
+Grant read_grant(std::string_view text) {
+  constexpr std::size_t kOfOwner = 3;
+  const auto lines = split(text, '\n');
+  Grant grant;
+  if (lines.size() <= kOfOwner) return grant;
+  grant.owner = {std::string(lines[0]), std::string(lines[1]), std::string(lines[2])};
+  for (std::size_t i = kOfOwner; i < lines.size(); ++i) {
+    if (auto device = read_device(lines[i])) grant.devices.push_back(*std::move(device));
+  }
+  return grant;
+}
+
 /// What of `size` bytes is somebody's to write may have been made larger.
 void cut(const std::string& path, std::size_t size) {
   struct stat facts{};
@@ -78,6 +117,10 @@ std::string kind_of(std::string_view vendor) { return fmt::format("{}.com/gpu", 
 
 std::string ContainerFiles::directory(const std::string& key) const {
   return places_.state + "/containers/" + key;
+}
+
+std::string ContainerFiles::copy_of_specification(const std::string& key) const {
+  return directory(key) + "/specification";
 }
 
 std::string ContainerFiles::specification(const std::string& key) const {
@@ -109,19 +152,30 @@ Result<void> ContainerFiles::write(const std::string& key,
                                    const Machine& machine) {
   GF_CHECK(os::remove_tree(directory(key)));
   GF_CHECK(os::make_directories(directory(key), 0755));
-  GF_CHECK(os::make_directories(places_.cdi, 0755));
-  const Edits edits = GF_TRY(edits_of(key, grant, machine));
-  GF_CHECK(os::write_file(directory(key) + "/owner", owner_text(grant.owner)));
-  return replace(specification(key), cdi_text(kind_, key, edits), kToRead);
+  GF_CHECK(make_account(key, grant));
+  GF_CHECK(os::write_file(directory(key) + "/owner", owner_text(grant)));
+  return write_specification(key, grant, machine);
 }
 
-bool ContainerFiles::is_written(const std::string& key, const Owner& owner) const {
+bool ContainerFiles::is_written(const std::string& key, const Grant& grant) const {
   const auto kept = os::read_if_exists(directory(key) + "/owner");
-  return kept && *kept == owner_text(owner) && os::is_file(specification(key));
+  return kept && *kept == owner_text(grant);
+}
+
+Result<void> ContainerFiles::write_specification(const std::string& key,
+                                                 const Grant& grant,
+                                                 const Machine& machine) {
+  GF_CHECK(os::make_directories(places_.cdi, 0755));
+  const std::string text = cdi_text(kind_, key, GF_TRY(edits_of(key, grant, machine)));
+  GF_CHECK(replace(copy_of_specification(key), text, kToRead));
+  return replace(specification(key), text, kToRead);
 }
 
 Result<bool> ContainerFiles::renew(const std::string& key, const Owner& owner) {
-  if (!is_written(key, owner)) return false;
+  const auto kept = GF_TRY(os::read_if_exists(directory(key) + "/owner"));
+  if (!kept || !kept->starts_with(owner_text(owner)) || !os::is_file(specification(key))) {
+    return false;
+  }
   const auto account = GF_TRY(os::read_if_exists(directory(key) + "/fresh"));
   if (account) {
     GF_CHECK(replace(directory(key) + "/" + share::kAccountName, *account, kForAll));
@@ -149,27 +203,40 @@ Result<Edits> ContainerFiles::edits_of(const std::string& key,
   for (const auto& [name, value] : gpu_environment(grant.request, machine, indices)) {
     set(edits, name, value);
   }
-  add_edits(edits, GF_TRY(hold_to_part(key, grant)));
+  add_edits(edits, hold_to_part(key, grant));
   return edits;
 }
 
-Result<Edits> ContainerFiles::hold_to_part(const std::string& key, const Grant& grant) {
-  const auto limits = runner::device_limits({.devices = grant.devices, .mode = grant.request.mode});
-  Edits edits;
-  if (limits.empty() || !can_hold_) return edits;
+std::vector<share::DeviceLimit> ContainerFiles::limits_of(const Grant& grant) const {
+  if (!can_hold_) return {};
+  return runner::device_limits({.devices = grant.devices, .mode = grant.request.mode});
+}
+
+Result<void> ContainerFiles::make_account(const std::string& key, const Grant& grant) {
+  const auto limits = limits_of(grant);
+  if (limits.empty()) return {};
   const auto account = share::encode_account(limits);
   if (!account) return fail(Code::Usage, account.error());
   const std::string own = directory(key);
   GF_CHECK(os::write_file(own + "/fresh", *account));
   GF_CHECK(replace(own + "/" + share::kAccountName, *account, kForAll));
   const std::string turn = runner::turn_of(limits);
-  if (!turn.empty()) {
-    GF_CHECK(link_turn(turn, own + "/" + share::kTurnName));
+  if (!turn.empty()) GF_CHECK(link_turn(turn, own + "/" + share::kTurnName));
+  if (kind_ != kClaims) return {};
+  // It is of several containers, or of one that starts again.
+  return replace(own + "/" + share::kEndedName, share::encode_ended(), kToRead);
+}
+
+Edits ContainerFiles::hold_to_part(const std::string& key, const Grant& grant) const {
+  const auto limits = limits_of(grant);
+  Edits edits;
+  if (limits.empty()) return edits;
+  const std::string own = directory(key);
+  if (!runner::turn_of(limits).empty()) {
     mount(edits, own + "/" + share::kTurnName, in_container(share::kTurnName), true);
   }
   mount(edits, own + "/" + share::kAccountName, in_container(share::kAccountName), true);
-  if (kind_ == kClaims) {  // of several containers, or of one that starts again
-    GF_CHECK(replace(own + "/" + share::kEndedName, share::encode_ended(), kToRead));
+  if (kind_ == kClaims) {
     mount(edits, own + "/" + share::kEndedName, in_container(share::kEndedName), false);
   }
   mount(edits, fmt::format("{}/{}", places_.library, kLibrary), in_container(kLibrary), false);
@@ -186,20 +253,42 @@ Result<void> ContainerFiles::link_turn(const std::string& name, const std::strin
   return {};
 }
 
-void ContainerFiles::forget(const std::string& key) { (void)::unlink(specification(key).c_str()); }
+void ContainerFiles::forget(const std::string& key) {
+  (void)::unlink(copy_of_specification(key).c_str());
+  (void)::unlink(specification(key).c_str());
+}
 
 Result<void> ContainerFiles::remove(const std::string& key) {
   forget(key);
   return os::remove_tree(directory(key));
 }
 
-Result<std::set<std::string>> ContainerFiles::keys() const {
-  const auto names = GF_TRY(os::names_in(places_.state + "/containers"));
-  return std::set(names.begin(), names.end());
+Result<std::map<std::string, Grant>> ContainerFiles::grants() const {
+  std::map<std::string, Grant> found;
+  const auto keys = os::names_in(places_.state + "/containers");
+  if (!keys && keys.error().code == Code::NotFound) return found;
+  if (!keys) return std::unexpected(keys.error());
+  for (const std::string& key : *keys) {
+    const auto kept = GF_TRY(os::read_if_exists(directory(key) + "/owner"));
+    found.emplace(key, read_grant(kept.value_or(std::string())));
+  }
+  return found;
+}
+
+/// A runtime looks for them where others may remove them.
+Result<void> ContainerFiles::put_back(const std::set<std::string>& keys) const {
+  for (const std::string& key : keys) {
+    if (os::is_file(specification(key))) continue;
+    const auto text = GF_TRY(os::read_if_exists(copy_of_specification(key)));
+    if (!text) continue;
+    GF_CHECK(os::make_directories(places_.cdi, 0755));
+    GF_CHECK(replace(specification(key), *text, kToRead));
+  }
+  return {};
 }
 
 Result<void> ContainerFiles::keep_only(const std::set<std::string>& keys) {
-  Result<void> done;
+  Result<void> done = put_back(keys);
   const auto remove = [&done](const std::string& path) {
     auto removed = os::remove_tree(path);
     if (!removed) done = std::move(removed);

@@ -111,6 +111,39 @@ TEST_F(Files, WhatIsOfOthersGoesAndWhatContainersMadeLargerIsCut) {
   EXPECT_EQ(os::names_in(places.cdi).value(), (std::vector<std::string>{"nvidia.json"}));
 }
 
+TEST_F(Files, ASpecificationThatSomebodyRemovedComesBackUnlessItIsToBeForgotten) {
+  ASSERT_TRUE(files.write("k", half, machine));
+  const std::string text = os::read_file(specification()).value();
+  ASSERT_TRUE(os::remove_tree(places.cdi));
+  ASSERT_TRUE(files.keep_only({"k"}));
+  EXPECT_EQ(os::read_file(specification()).value(), text);
+  files.forget("k");
+  ASSERT_TRUE(files.keep_only({"k"}));
+  EXPECT_FALSE(os::exists(specification()));
+}
+
+TEST_F(Files, WrittenAgainTheAccountIsTheSameAndForAnotherGrantItIsNot) {
+  ASSERT_TRUE(files.write("k", half, machine));
+  EXPECT_TRUE(files.is_written("k", half));
+  ASSERT_TRUE(os::write_file(own("account"), "counted"));
+  ASSERT_TRUE(files.write_specification("k", half, machine));
+  EXPECT_EQ(os::read_file(own("account")).value(), "counted");
+  Grant other = half;
+  other.devices[0].uuid = "GPU-b";
+  EXPECT_FALSE(files.is_written("k", other));
+  other = half;
+  other.devices[0].memory = Memory::gib(9);
+  EXPECT_FALSE(files.is_written("k", other));
+  const Grant read = files.grants().value().at("k");
+  EXPECT_EQ(read.owner, half.owner);
+  ASSERT_EQ(read.devices.size(), 1U);
+  EXPECT_EQ(read.devices[0].uuid, "GPU-a");
+  EXPECT_EQ(read.devices[0].share, Share{5000});
+  EXPECT_EQ(read.devices[0].memory, Memory::gib(8));
+  ASSERT_TRUE(os::remove_tree(places.state));
+  EXPECT_TRUE(files.grants().value().empty());
+}
+
 TEST_F(Files, AFolderThatWentIsMadeAgain) {
   ASSERT_TRUE(os::remove_tree(places.cdi));
   EXPECT_TRUE(files.write("k", half, machine));

@@ -35,24 +35,29 @@ bool is_ours(const Json& result) { return text(result, "driver") == kDriver; }
 
 bool is_admins(const Json& result) { return part(result, "adminAccess") == true; }
 
-/// Of its time; the whole of one that is not given out in parts, or is looked at only.
+/// Of its time; the whole of one that is not given out in parts, none of one that is looked at
+/// only.
 Result<Share> share_of(const Json& result) {
+  if (is_admins(result)) return Share{};
   const std::string told = text(part(result, "consumedCapacity"), kShare);
-  if (told.empty() || is_admins(result)) return Share::whole();
+  if (told.empty()) return Share::whole();
   const std::int64_t parts = GF_TRY(kube::read_ten_thousandths(told));
   return Share{static_cast<int>(std::min<std::int64_t>(parts, Share::whole().parts))};
 }
+
+bool is_less_than_whole(Share share) { return share > Share{} && share < Share::whole(); }
 
 Result<Memory> memory_of(const Json& result) {
   const std::string told = text(part(result, "consumedCapacity"), kMemory);
   return told.empty() ? Memory{} : Memory{GF_TRY(kube::read_whole(told))};
 }
 
-bool is_for(const Json& config, const std::string& request) {
+/// It is for all, for a request, or for one of the alternatives of that.
+bool is_for(const Json& config, const RequestGrant& grant) {
   const Json& requests = part(config, "requests");
   if (!requests.is_array() || requests.empty()) return true;
-  return std::ranges::any_of(requests, [&request](const Json& one) {
-    return one.is_string() && base_request(one.get<std::string>()) == request;
+  return std::ranges::any_of(requests, [&grant](const Json& one) {
+    return one == grant.request || one == grant.alternative;
   });
 }
 
@@ -82,14 +87,18 @@ Result<Share> limit_of(const Json& parameters) {
 }
 
 /// 0: it is held to its share. What the claim says is after what its class says, and wins.
-Result<Share> share_limit(const Json& claim, const std::string& request) {
+Result<Share> share_limit(const Json& claim, const RequestGrant& grant) {
   Share limit{};
   for (const Json& config : part(allocation_of(claim), "config")) {
     const Json& opaque = part(config, "opaque");
-    if (text(opaque, "driver") != kDriver || !is_for(config, request)) continue;
+    if (text(opaque, "driver") != kDriver || !is_for(config, grant)) continue;
     limit = GF_TRY(limit_of(part(opaque, "parameters")));
   }
-  return limit;
+  const Share share = grant.grant.devices.front().share;
+  if (limit == Share{} || limit >= share || !is_less_than_whole(share)) return limit;
+  return refuse(fmt::format("shareLimit {} of its configuration is less than its share {}",
+                            share_text(limit),
+                            share_text(share)));
 }
 
 const Device* find_named(const Machine& machine, const std::string& name) {
@@ -103,16 +112,13 @@ Result<DeviceGrant> device_of(const Json& result, const Machine& machine) {
   if (there == nullptr) {
     return refuse(fmt::format("its GPU {} is not in this machine", printable(name)));
   }
-  if (!there->usable && !is_admins(result)) {
-    return refuse(fmt::format("its GPU {} cannot be used: {}", name, there->trouble));
-  }
   DeviceGrant grant{.index = there->index,
                     .uuid = there->uuid,
                     .vendor = there->vendor,
                     .share = GF_TRY(share_of(result)),
                     .memory = GF_TRY(memory_of(result))};
   const bool is_held_to = grant.vendor == "nvidia" && grant.memory > Memory{};
-  if (is_held_to || grant.share == Share::whole()) return grant;
+  if (is_held_to || !is_less_than_whole(grant.share)) return grant;
   return refuse(
       fmt::format("of its GPU {} it is given {}, to which no container is held: it is allocated by "
                   "what is not told of this GPU any more",
@@ -123,8 +129,9 @@ Result<DeviceGrant> device_of(const Json& result, const Machine& machine) {
 /// What a person would have asked for to have that. All of one request are alike.
 Request request_of(const std::vector<DeviceGrant>& devices, Share limit) {
   const DeviceGrant& first = devices.front();
-  Request request{.gpus = static_cast<int>(devices.size()), .share = first.share};
-  if (first.share == Share::whole()) return request;
+  Request request{.gpus = static_cast<int>(devices.size())};
+  if (!is_less_than_whole(first.share)) return request;
+  request.share = first.share;
   request.mode = GpuMode::Fraction;
   if (limit > first.share) request.share_limit = limit;
   const auto has_as_much = [&first](const DeviceGrant& one) { return one.memory == first.memory; };
@@ -136,7 +143,7 @@ Result<void> add(const Json& result, const Machine& machine, std::vector<Request
   const std::string request = base_request(text(result, "request"));
   auto at = std::ranges::find(grants, request, &RequestGrant::request);
   if (at == grants.end()) {
-    grants.push_back({.request = request, .devices = {}, .grant = {}});
+    grants.push_back({request, text(result, "request"), {}, is_admins(result), {}});
     at = std::prev(grants.end());
   }
   at->devices.push_back({text(result, "device"), text(result, "shareID")});
@@ -160,7 +167,7 @@ Result<std::vector<RequestGrant>> grants_of(const Json& claim, const Here& here)
     return refuse(fmt::format("no GPU of the node {} is allocated to it", here.node));
   }
   for (RequestGrant& one : grants) {
-    const Share limit = GF_TRY(share_limit(claim, one.request));
+    const Share limit = GF_TRY(share_limit(claim, one));
     one.grant.request = request_of(one.grant.devices, limit);
     one.grant.owner = {fmt::format("{}/{}", text(metadata, "namespace"), text(metadata, "name")),
                        one.request,
@@ -171,12 +178,24 @@ Result<std::vector<RequestGrant>> grants_of(const Json& claim, const Here& here)
   return grants;
 }
 
+Result<void> check_usable(const RequestGrant& grant, const Machine& machine) {
+  if (grant.only_looks) return {};
+  for (const ClaimedDevice& one : grant.devices) {
+    const Device* const there = find_named(machine, one.device);
+    if (there != nullptr && there->usable) continue;
+    return refuse(fmt::format("its GPU {} cannot be used: {}",
+                              one.device,
+                              there == nullptr ? "it is gone" : there->trouble));
+  }
+  return {};
+}
+
 std::set<std::string> requests_of_parts(const Json& claim) {
   std::set<std::string> requests;
   for (const Json& result : part(allocation_of(claim), "results")) {
     if (!is_ours(result)) continue;
     const auto share = share_of(result);
-    if (share && *share < Share::whole()) requests.insert(base_request(text(result, "request")));
+    if (share && is_less_than_whole(*share)) requests.insert(base_request(text(result, "request")));
   }
   return requests;
 }

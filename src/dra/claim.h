@@ -30,17 +30,21 @@ struct ClaimedDevice {
 /// What those containers have that name the claim, or this request of it.
 struct RequestGrant {
   std::string request;
+  std::string alternative;  ///< which of several it became, "gpu/small"; else the request
   std::vector<ClaimedDevice> devices;
+  bool only_looks = false;  ///< an administrator's: it does not use them
   deviceplugin::Grant grant;
 
   [[nodiscard]] bool is_part() const;
 };
 
 /// All that was given of this node to a claim, as the API server has it. Errors, as its pod is to
-/// be told: it has no devices yet, one of them is not there or cannot be used, or it configures
-/// something that this driver does not know.
+/// be told: it has no devices yet, one of them is not there, or it configures something that this
+/// driver does not know.
 [[nodiscard]] Result<std::vector<RequestGrant>> grants_of(const nlohmann::json& claim,
                                                           const Here& here);
+/// Whether a container may begin to use it. Errors: a device cannot be used, with the reason.
+[[nodiscard]] Result<void> check_usable(const RequestGrant& grant, const Machine& machine);
 
 /// The requests of a claim that are for a part of a device, whichever node that is of.
 [[nodiscard]] std::set<std::string> requests_of_parts(const nlohmann::json& claim);

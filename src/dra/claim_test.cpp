@@ -88,7 +88,9 @@ TEST(Claim, WhoOnlyLooksIsHeldToNothing) {
   looks["adminAccess"] = true;
   Here broken = here();
   broken.machine.devices[0].usable = false;
-  EXPECT_FALSE(grants_of(claim(Json::array({looks})), broken).value()[0].is_part());
+  const auto grants = grants_of(claim(Json::array({looks})), broken).value();
+  EXPECT_FALSE(grants[0].is_part());
+  EXPECT_TRUE(check_usable(grants[0], broken.machine));
 }
 
 TEST(Claim, ItsConfigurationSaysUpToWhichShareItMayGo) {
@@ -102,11 +104,10 @@ TEST(Claim, ItsConfigurationSaysUpToWhichShareItMayGo) {
   EXPECT_EQ(limit(Json::array()), Share{});
   EXPECT_EQ(limit(part_config("1")), Share::whole());
   EXPECT_EQ(limit(part_config("500m")), Share::percent(50));
-  EXPECT_EQ(limit(part_config("0.2")), Share{}) << "its share is more";
   Json both = part_config("1");
   both.push_back(part_config("0.6")[0]);
   EXPECT_EQ(limit(both), Share::percent(60)) << "of the class, then of the claim";
-  both[1]["requests"] = {"other"};
+  both[1]["requests"] = {"a/other", "other"};
   EXPECT_EQ(limit(both), Share::whole());
   both[0]["opaque"]["driver"] = "gpu.nvidia.com";
   EXPECT_EQ(limit(both), Share{});
@@ -114,6 +115,9 @@ TEST(Claim, ItsConfigurationSaysUpToWhichShareItMayGo) {
 
 TEST(Claim, WhatCannotBeGivenIsRefusedWithTheReason) {
   const Json half = result("a", 0, "8Gi 500m");
+  EXPECT_NE(why_not(claim(Json::array({half}), part_config("0.2")))
+                .find("0.2 of its configuration is less than its share 0.5"),
+            std::string::npos);
   Json config = part_config("2");
   EXPECT_NE(why_not(claim(Json::array({half}), config)).find("at most 1"), std::string::npos);
   config = part_config("x");
@@ -143,9 +147,9 @@ TEST(Claim, WhatCannotBeGivenIsRefusedWithTheReason) {
   Here broken = here();
   broken.machine.devices[0].usable = false;
   broken.machine.devices[0].trouble = "it fell off the bus";
-  EXPECT_NE(
-      grants_of(claim(Json::array({half})), broken).error().message.find("it fell off the bus"),
-      std::string::npos);
+  const auto grants = grants_of(claim(Json::array({half})), broken).value();
+  EXPECT_NE(check_usable(grants[0], broken.machine).error().message.find("it fell off the bus"),
+            std::string::npos);
 }
 
 /// A pod with these containers, each by the claims that it names: "small" or "small:request".

@@ -62,13 +62,27 @@ Here Claims::here() const {
   return here_;
 }
 
-Result<std::vector<ReadyDevice>> Claims::prepare(const ClaimName& name) {
-  auto ready = make_ready(name);
+Result<std::vector<ReadyDevice>> Claims::prepare(const ClaimName& name,
+                                                 const std::function<bool()>& is_given_up) {
+  begin(name.uid);
+  auto ready = make_ready(name, is_given_up);
+  end(name.uid);
   if (!ready) log_.warn(fmt::format("{}: {}", name.full_name(), ready.error().message));
   return ready;
 }
 
-Result<std::vector<ReadyDevice>> Claims::make_ready(const ClaimName& name) {
+void Claims::begin(const std::string& uid) {
+  const std::lock_guard lock(files_mutex_);
+  ++under_way_[uid].threads;
+}
+
+void Claims::end(const std::string& uid) {
+  const std::lock_guard lock(files_mutex_);
+  if (--under_way_[uid].threads == 0) under_way_.erase(uid);
+}
+
+Result<std::vector<ReadyDevice>> Claims::make_ready(const ClaimName& name,
+                                                    const std::function<bool()>& is_given_up) {
   GF_CHECK(check_uid(name.uid));
   const Json claim = GF_TRY(record_.claim(name.name_space, name.name));
   if (text(part(claim, "metadata"), "uid") != name.uid) {
@@ -82,13 +96,16 @@ Result<std::vector<ReadyDevice>> Claims::make_ready(const ClaimName& name) {
     }
     GF_CHECK(check_pods(name, claim));
   }
-  for (const RequestGrant& one : grants) {
-    GF_CHECK(write(key_of(name.uid, one.request), one.grant, here.machine));
+  const std::lock_guard lock(files_mutex_);
+  // What is written for one that has gone meanwhile would be found by nobody who removes it.
+  if (is_given_up() || under_way_[name.uid].is_to_go) {
+    return fail(Code::WrongState, "it was given back while it was made ready");
   }
+  GF_CHECK(write(grants, here.machine));
   return ready_devices(grants, name.uid, here.node);
 }
 
-/// Those that have it and are here, or may come here.
+/// Of all that have it: the pods of one claim are on one node.
 Result<void> Claims::check_pods(const ClaimName& name, const Json& claim) {
   for (const Json& one : part(part(claim, "status"), "reservedFor")) {
     if (text(one, "resource") != "pods") continue;
@@ -96,11 +113,12 @@ Result<void> Claims::check_pods(const ClaimName& name, const Json& claim) {
     if (!pod && pod.error().code == Code::NotFound) continue;
     if (!pod) return std::unexpected(pod.error());
     if (text(part(*pod, "metadata"), "uid") != text(one, "uid")) continue;
-    GF_CHECK(check_one_part_each(*pod, [&](const std::string& other) {
+    const auto checked = check_one_part_each(*pod, [&](const std::string& other) {
       using Parts = Result<std::set<std::string>>;
       return other == name.name ? Parts(requests_of_parts(claim))
                                 : parts_of(name.name_space, other);
-    }));
+    });
+    if (!checked) return with_context(checked.error(), "pod " + text(one, "name"));
   }
   return {};
 }
@@ -113,45 +131,101 @@ Result<std::set<std::string>> Claims::parts_of(const std::string& name_space,
   return std::unexpected(claim.error());
 }
 
-Result<void> Claims::write(const std::string& key,
-                           const deviceplugin::Grant& grant,
-                           const Machine& machine) {
-  const std::lock_guard lock(files_mutex_);
-  // Its containers may run, and have what is counted in it.
-  if (files_.is_written(key, grant.owner)) return {};
-  GF_CHECK(files_.write(key, grant, machine));
-  log_.info(fmt::format(
-      "{}, request {}: {}", grant.owner.name, grant.owner.part, deviceplugin::text_of(grant)));
+/// With the lock.
+Result<void> Claims::write(const std::vector<RequestGrant>& grants, const Machine& machine) {
+  for (const RequestGrant& one : grants) {
+    const std::string key = key_of(one.grant.owner.uid, one.request);
+    if (files_.is_written(key, one.grant)) {
+      GF_CHECK(files_.write_specification(key, one.grant, machine));
+      continue;
+    }
+    GF_CHECK(check_usable(one, machine));
+    GF_CHECK(check_free(key, one.grant));
+    GF_CHECK(files_.write(key, one.grant, machine));
+    log_.info(fmt::format(
+        "{}, request {}: {}", one.grant.owner.name, one.request, deviceplugin::text_of(one.grant)));
+  }
+  return {};
+}
+
+/// Of what is allocated anew, others may still have what they had, where the kubelet did not come
+/// to say so: one that was deleted by force, say.
+Result<void> Claims::check_free(const std::string& key, const deviceplugin::Grant& grant) const {
+  const auto others = GF_TRY(files_.grants());
+  for (const DeviceGrant& device : grant.devices) {
+    Share all = device.share;
+    for (const auto& [other, its] : others) {
+      if (other == key) continue;
+      for (const DeviceGrant& one : its.devices) {
+        if (one.uuid == device.uuid) all += one.share;
+        if (all <= Share::whole()) continue;
+        return fail(Code::WrongState,
+                    fmt::format("GPU {} is still with the claim {}, of which no end was told yet",
+                                device.uuid,
+                                its.owner.name));
+      }
+    }
+  }
   return {};
 }
 
 Result<void> Claims::unprepare(const ClaimName& name) {
   GF_CHECK(check_uid(name.uid));
+  auto removed = remove_all(name.uid);
+  if (!removed) log_.warn_again(removed.error().message);
+  return removed;
+}
+
+Result<void> Claims::remove_all(const std::string& uid) {
   const std::lock_guard lock(files_mutex_);
+  const auto under_way = under_way_.find(uid);
+  if (under_way != under_way_.end()) under_way->second.is_to_go = true;
   Result<void> done;
-  for (const std::string& key : GF_TRY(files_.keys())) {
-    if (!key.starts_with(start_of_keys(name.uid))) continue;
+  for (const auto& [key, grant] : GF_TRY(files_.grants())) {
+    if (!key.starts_with(start_of_keys(uid))) continue;
     auto removed = files_.remove(key);
     if (!removed) done = std::move(removed);
   }
-  if (!done) log_.warn_again(done.error().message);
   return done;
 }
 
-bool Claims::look_after() {
+void Claims::tell_ended() {
   const std::lock_guard lock(files_mutex_);
-  const auto keys = files_.keys();
-  if (!keys) return false;
+  const auto grants = files_.grants();
+  if (!grants) return;
   std::vector<std::string> directories;
-  for (const std::string& key : *keys) directories.push_back(files_.directory(key));
-  return teller_.look(directories);
+  for (const auto& [key, grant] : *grants) directories.push_back(files_.directory(key));
+  teller_.look(directories);
 }
 
 void Claims::clean_up() {
   const std::lock_guard lock(files_mutex_);
-  const auto keys = files_.keys();
-  const Result<void> kept = keys ? files_.keep_only(*keys) : std::unexpected(keys.error());
+  const auto grants = files_.grants();
+  if (!grants) return log_.warn_again(grants.error().message);
+  std::set<std::string> keys;
+  for (const auto& [key, grant] : *grants) keys.insert(key);
+  const auto kept = files_.keep_only(keys);
   if (!kept) log_.warn_again(kept.error().message);
+}
+
+void Claims::drop_gone() {
+  std::map<std::string, deviceplugin::Grant> grants;
+  {
+    const std::lock_guard lock(files_mutex_);
+    grants = files_.grants().value_or(grants);
+  }
+  for (const auto& [key, grant] : grants) {
+    const deviceplugin::Owner& owner = grant.owner;
+    const std::size_t slash = owner.name.find('/');
+    if (slash == std::string::npos) continue;
+    const auto claim = record_.claim(owner.name.substr(0, slash), owner.name.substr(slash + 1));
+    const bool is_gone = claim ? text(part(*claim, "metadata"), "uid") != owner.uid
+                               : claim.error().code == Code::NotFound;
+    if (!is_gone) continue;
+    log_.info(fmt::format("{} is gone, and what it had", owner.name));
+    const auto removed = remove_all(owner.uid);
+    if (!removed) log_.warn_again(removed.error().message);
+  }
 }
 
 }  // namespace gflow::dra

@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <ranges>
+#include <optional>
 #include <string_view>
+#include <utility>
 
+#include "base/proc_text.h"
 #include "base/text.h"
 #include "os/fd.h"
 #include "os/file.h"
@@ -26,28 +29,57 @@ struct Occupant {
   share::ProcessId process;
 };
 
-/// Inode of the pid namespace; empty where it is gone, or not to be looked into.
-std::optional<std::uint32_t> namespace_of(const std::string& process) {
+/// Of a process that is gone there is none.
+template <typename Value>
+using IfThere = Result<std::optional<Value>>;
+
+/// Not every process may be looked into, not even by root.
+constexpr std::uint32_t kHidden = 0;
+
+/// Inode of the pid namespace, or kHidden.
+IfThere<std::uint32_t> namespace_of(const std::string& process) {
   std::array<char, 64> text{};
-  const ssize_t length = ::readlink((process + "/ns/pid").c_str(), text.data(), text.size());
-  std::string_view name(text.data(), length < 0 ? 0 : static_cast<std::size_t>(length));
-  if (!name.starts_with("pid:[") || !name.ends_with(']')) return std::nullopt;
-  name.remove_prefix(5);
-  name.remove_suffix(1);
-  const auto number = parse_number(name);
-  return number ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
+  const std::string path = process + "/ns/pid";
+  const ssize_t length = ::readlink(path.c_str(), text.data(), text.size());
+  if (length < 0) {
+    if (errno == EACCES || errno == EPERM) return kHidden;
+    if (errno == ENOENT || errno == ESRCH) return std::nullopt;
+    return os::errno_error("read", path);
+  }
+  std::string_view name(text.data(), static_cast<std::size_t>(length));
+  constexpr std::string_view kStart = "pid:[";
+  if (name.starts_with(kStart) && name.ends_with(']')) {
+    name.remove_prefix(kStart.size());
+    name.remove_suffix(1);
+    if (const auto number = parse_number(name)) return static_cast<std::uint32_t>(*number);
+  }
+  return fail(Code::Failure, fmt::format("'{}' is no pid namespace", printable(name)));
 }
 
-/// The pid in the innermost namespace, the last of "NSpid: 4711 12", of one that has not ended.
-std::optional<std::uint32_t> inner_pid(const std::string& process) {
-  const auto status = os::read_file(process + "/status");
-  if (!status || status->find("\nState:\tZ") != std::string::npos) return std::nullopt;
-  const std::size_t at = status->find("\nNSpid:");
-  if (at == std::string::npos) return std::nullopt;
-  const std::size_t end = status->find('\n', at + 1);
-  const std::string_view line = trim(std::string_view(*status).substr(at + 1, end - at - 1));
+/// The pid in the innermost namespace: the last of "NSpid: 4711 12".
+std::optional<std::uint32_t> inner_pid(std::string_view status) {
+  const std::size_t at = status.find("\nNSpid:");
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view line = trim(status.substr(at + 1, status.find('\n', at + 1) - at - 1));
   const auto pid = parse_number(line.substr(line.find_last_of("\t ") + 1));
   return pid ? std::optional(static_cast<std::uint32_t>(*pid)) : std::nullopt;
+}
+
+/// As it knows itself; one that has ended and is not waited for is gone.
+IfThere<share::ProcessId> find_process(const std::string& process) {
+  const auto space = GF_TRY(namespace_of(process));
+  const auto stat = os::read_file(process + "/stat");
+  const auto status = os::read_file(process + "/status");
+  if (!space || !stat || !status) return std::nullopt;
+  const auto facts = parse_proc_stat(*stat);
+  const auto pid = inner_pid(*status);
+  if (!facts || !pid) return fail(Code::Failure, fmt::format("'{}' cannot be read", process));
+  if (facts->is_dead()) return std::nullopt;
+  return share::ProcessId{.pid = *pid, .pid_namespace = *space, .start_time = facts->start_time};
+}
+
+ProcessesSeen::Key key_of(const share::ProcessId& process) {
+  return {process.pid_namespace, process.pid, process.start_time};
 }
 
 constexpr std::size_t kEntry = sizeof(share::EndedProcess);
@@ -106,47 +138,47 @@ void tell(const std::string& directory, const std::vector<Occupant>& ended) {
 Result<void> ProcessesSeen::look() {
   seen_.clear();
   sees_others_ = false;
-  const auto own = namespace_of("/proc/self");
+  const auto own = GF_TRY(namespace_of("/proc/self"));
   for (const std::string& name : GF_TRY(os::names_in("/proc"))) {
     if (!parse_number(name)) continue;
-    const std::string process = "/proc/" + name;
-    const auto space = namespace_of(process);
-    const auto pid = inner_pid(process);
-    if (!space || !pid) continue;
-    sees_others_ = sees_others_ || space != own;
-    seen_.emplace(Key{*space, *pid}, process);
+    std::string path = "/proc/" + name;
+    const auto process = GF_TRY(find_process(path));
+    if (!process) continue;
+    const std::uint32_t space = process->pid_namespace;
+    sees_others_ = sees_others_ || (space != kHidden && space != own);
+    seen_.emplace(key_of(*process), std::move(path));
   }
   return {};
 }
 
 bool ProcessesSeen::is_still_there(const share::ProcessId& process) const {
-  const auto at = seen_.find({process.pid_namespace, process.pid});
-  if (at == seen_.end() || namespace_of(at->second) != process.pid_namespace) return false;
-  return inner_pid(at->second) == process.pid;
+  const auto at = seen_.find(key_of(process));
+  if (at == seen_.end()) return false;
+  const auto found = find_process(at->second);
+  return found && *found && **found == process;
 }
 
 bool ProcessesSeen::has_ended(const share::ProcessId& process) const {
-  return sees_others_ && !seen_.contains({process.pid_namespace, process.pid});
+  share::ProcessId hidden = process;
+  hidden.pid_namespace = kHidden;
+  return sees_others_ && !seen_.contains(key_of(process)) && !seen_.contains(key_of(hidden));
 }
 
-bool EndedTeller::look(const std::vector<std::string>& directories) {
+void EndedTeller::look(const std::vector<std::string>& directories) {
   std::map<std::string, std::vector<Occupant>> unsure;
-  bool has_any = false;
   for (const std::string& directory : directories) {
     std::vector<Occupant> occupants = occupants_of(directory);
-    has_any = has_any || !occupants.empty();
     leave_out_told(directory, occupants);
     std::erase_if(occupants,
                   [this](const Occupant& one) { return seen_.is_still_there(one.process); });
     if (!occupants.empty()) unsure.emplace(directory, std::move(occupants));
   }
   // They were there before it is looked for them.
-  if (unsure.empty() || !seen_.look()) return has_any;
+  if (unsure.empty() || !seen_.look()) return;
   for (auto& [directory, occupants] : unsure) {
     std::erase_if(occupants, [this](const Occupant& one) { return !seen_.has_ended(one.process); });
     tell(directory, occupants);
   }
-  return has_any;
 }
 
 }  // namespace gflow::dra

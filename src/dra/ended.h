@@ -3,9 +3,8 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "base/result.h"
@@ -16,14 +15,16 @@ namespace gflow::dra {
 /// Which processes of this machine are in which pid namespace, by the pids they have there.
 class ProcessesSeen {
  public:
-  using Key = std::pair<std::uint32_t, std::uint32_t>;  ///< inode of the namespace, pid in it
+  /// Inode of the namespace, which the kernel uses again, pid in it, start time.
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
 
   /// Looks at all of /proc. Errors: of that.
   [[nodiscard]] Result<void> look();
   /// Whether it is known to be there, without a look at others.
   [[nodiscard]] bool is_still_there(const share::ProcessId& process) const;
-  /// By the last look. One of another namespace than this process's own is known not to be there
-  /// only where processes of other namespaces are seen at all.
+  /// By the last look. One of which the namespace is hidden may be any. One of another namespace
+  /// than this process's own is known not to be there only where processes of other namespaces are
+  /// seen at all.
   [[nodiscard]] bool has_ended(const share::ProcessId& process) const;
 
  private:
@@ -37,8 +38,7 @@ class ProcessesSeen {
 class EndedTeller {
  public:
   /// `directories`: of accounts (share::kAccountName) with a file share::kEndedName.
-  /// Whether one of them has processes, so that there may soon be more to tell.
-  bool look(const std::vector<std::string>& directories);
+  void look(const std::vector<std::string>& directories);
 
  private:
   ProcessesSeen seen_;

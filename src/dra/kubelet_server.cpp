@@ -34,12 +34,13 @@ class KubeletServer::ClaimService final : public api::DRAPlugin::Service {
  public:
   explicit ClaimService(const KubeletServer::Handlers& handlers) : handlers_(handlers) {}
 
-  grpc::Status NodePrepareResources(grpc::ServerContext* /*context*/,
+  grpc::Status NodePrepareResources(grpc::ServerContext* context,
                                     const api::NodePrepareResourcesRequest* request,
                                     api::NodePrepareResourcesResponse* answer) override {
     for (const api::Claim& claim : request->claims()) {
       auto& its = (*answer->mutable_claims())[claim.uid()];
-      const auto ready = handlers_.prepare(name_of(claim));
+      const auto ready =
+          handlers_.prepare(name_of(claim), [context] { return context->IsCancelled(); });
       if (!ready) {
         its.set_error(text_of(ready.error()));
         continue;

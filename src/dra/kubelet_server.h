@@ -34,7 +34,10 @@ class KubeletServer {
  public:
   /// Called by those threads, several at once.
   struct Handlers {
-    std::function<Result<std::vector<ReadyDevice>>(const ClaimName&)> prepare;
+    /// `is_given_up`: whoever asked does not wait any more.
+    std::function<Result<std::vector<ReadyDevice>>(const ClaimName&,
+                                                   const std::function<bool()>& is_given_up)>
+        prepare;
     std::function<Result<void>(const ClaimName&)> unprepare;
     /// It took the driver up ("") or says why not.
     std::function<void(const std::string& why)> registered;

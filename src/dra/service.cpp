@@ -7,13 +7,16 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "deviceplugin/node_devices.h"
 #include "deviceplugin/repeated.h"
 #include "dra/claims.h"
+#include "dra/periodic.h"
 #include "dra/publisher.h"
 #include "dra/slices.h"
 #include "kube/log.h"
@@ -31,6 +34,7 @@ constexpr auto kLook = 1s;           // after the sockets, and programs of conta
 constexpr auto kReadAgain = 10s;     // devices
 constexpr auto kPublishAgain = 10s;  // where a kubelet took the slices away, or it did not work
 constexpr auto kCleanUp = 1min;
+constexpr auto kDropGone = 1min;  // the kubelet tells of nearly all
 
 class Driver {
  public:
@@ -60,17 +64,20 @@ class Driver {
                           machine.devices.size(),
                           machine.source));
     if (!machine.note.empty()) log_.warn(machine.note);
+    Periodic publishing(kPublishAgain, [this] { publish(); });
+    const Periodic dropping(kDropGone, [this] { claims_.drop_gone(); });
+    publishing_ = &publishing;
     while (!signals_.next()) turn();
+    server_.reset();  // its threads use what ends here
     return {};
   }
 
  private:
   void turn() {
     meet_kubelet();
-    if (publish_.is_due()) publish();
     if (clean_up_.is_due()) claims_.clean_up();
     if (read_.is_due()) read_devices();
-    (void)claims_.look_after();
+    claims_.tell_ended();
     std::array<pollfd, 2> watched{{{signals_.fd(), POLLIN, 0}, {devices_.fd(), POLLIN, 0}}};
     (void)::poll(watched.data(), watched.size(), std::chrono::milliseconds(kLook).count());
     if (devices_.poll()) take_reading();
@@ -85,9 +92,12 @@ class Driver {
   void take_reading() {
     claims_.set_here({options_.node, devices_.machine()});
     auto told = slice_devices(devices_.machine(), claims_.can_hold());
-    if (told == told_) return;
-    told_ = std::move(told);
-    publish_.now();
+    {
+      const std::lock_guard lock(told_mutex_);
+      if (told == told_) return;
+      told_ = std::move(told);
+    }
+    if (publishing_ != nullptr) publishing_->now();
   }
 
   /// It comes to us: it watches the folder where the socket is.
@@ -97,7 +107,10 @@ class Driver {
     auto server = KubeletServer::listen(
         options_.places.kubelet,
         std::string(kDriver),
-        {.prepare = [this](const ClaimName& name) { return claims_.prepare(name); },
+        {.prepare =
+             [this](const ClaimName& name, const std::function<bool()>& is_given_up) {
+               return claims_.prepare(name, is_given_up);
+             },
          .unprepare = [this](const ClaimName& name) { return claims_.unprepare(name); },
          .registered = [this](const std::string& why) { note_registration(why); }});
     if (server) {
@@ -108,12 +121,22 @@ class Driver {
   }
 
   void note_registration(const std::string& why) {
-    if (why.empty()) return log_.info("the kubelet knows the driver");
+    if (why.empty()) {
+      log_.info("the kubelet knows the driver");
+      publishing_->now();  // one that has started took the slices away
+      return;
+    }
     log_.warn_again("the kubelet does not take the driver: " + why);
   }
 
+  /// On its thread.
   void publish() {
-    const auto published = publisher_.publish(told_);
+    nlohmann::json devices;
+    {
+      const std::lock_guard lock(told_mutex_);
+      devices = told_;
+    }
+    const auto published = publisher_.publish(devices);
     if (!published) log_.warn_again(published.error().message + "; trying again");
   }
 
@@ -124,8 +147,9 @@ class Driver {
   kube::Log log_;
   Claims claims_;
   Publisher publisher_;
+  std::mutex told_mutex_;
   nlohmann::json told_ = nlohmann::json::array();  ///< devices of the slices
-  Repeated publish_{kPublishAgain};
+  Periodic* publishing_ = nullptr;                 ///< while it runs
   Repeated clean_up_{kCleanUp};
   Repeated read_{kReadAgain};
   std::unique_ptr<KubeletServer> server_;  ///< ends first

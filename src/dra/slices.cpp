@@ -45,11 +45,21 @@ void tell(Json& attributes, const std::string& name, std::string_view text) {
 
 /// "00000000:3B:00.0" of a driver is "0000:3b:00.0" to Kubernetes; "" of what is no such address.
 std::string bus_id(std::string_view address) {
-  constexpr std::size_t kBehindDomain = 8;  // ":3b:00.0"
-  constexpr std::size_t kDomain = 4;
-  std::string text = to_lower(address);
-  if (text.size() < kBehindDomain + kDomain) return "";
-  return text.substr(text.size() - kBehindDomain - kDomain);
+  constexpr std::string_view kForm = "0000:00:00.0";
+  const std::string text = to_lower(address);
+  if (text.size() < kForm.size()) return "";
+  const std::size_t above = text.size() - kForm.size();
+  const auto is_digit = [](char letter) {
+    return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'f');
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char formed = i < above ? '\0' : kForm[i - above];
+    const bool fits = formed == '\0'  ? text[i] == '0'
+                      : formed == '0' ? is_digit(text[i])
+                                      : text[i] == formed;
+    if (!fits) return "";
+  }
+  return text.substr(above);
 }
 
 Json attributes_of(const Device& device) {
@@ -58,7 +68,9 @@ Json attributes_of(const Device& device) {
   tell(told, "vendor", device.vendor);
   tell(told, "model", catalogue::short_model(device.vendor, device.model));
   tell(told, "productName", device.model);
-  tell(told, "trouble", device.usable ? "" : device.trouble);
+  if (!device.usable) {
+    tell(told, "trouble", device.trouble.empty() ? "it cannot be used" : device.trouble);
+  }
   tell(told, "resource.kubernetes.io/pciBusID", bus_id(device.pci_address));
   told["index"] = {{"int", device.index}};
   if (device.numa_node) told["numaNode"] = {{"int", *device.numa_node}};

@@ -67,6 +67,16 @@ TEST(Slices, OneThatCannotBeUsedIsTaintedAndSaysWhy) {
   EXPECT_EQ(device.at("attributes").at("trouble").at("string"), std::string(62, 'x'));
 }
 
+TEST(Slices, WhatIsNoAddressKubernetesKnowsIsNotTold) {
+  Device device = gpu(0);
+  for (const char* const address :
+       {"", "3B:00.0", "00010000:3B:00.0", "0000:3b:0x.0", "card0-of-two"}) {
+    device.pci_address = address;
+    const Json attributes = slice_devices({.devices = {device}}, true)[0].at("attributes");
+    EXPECT_FALSE(attributes.contains("resource.kubernetes.io/pciBusID")) << address;
+  }
+}
+
 TEST(Slices, OneWithoutAUuidIsNotTold) {
   Device nameless = gpu(0);
   nameless.uuid.clear();

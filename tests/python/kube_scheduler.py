@@ -20,6 +20,7 @@ from pypi import needed
 
 SYSTEM = "gflow-system"  # its namespace
 NODE_SYSTEM, PLUGIN = "gflow-node", "gflow-device-plugin"
+CLAIMS_SYSTEM, DRIVER = "gflow-dra", "gflow-dra-driver"
 GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 SUFFIXES = {"": 1, "m": Fraction(1, 1000), "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
@@ -232,6 +233,12 @@ def with_node_rights(control_plane):
     control_plane.apply(ROOT / "packaging/kubernetes/device-plugin.yaml")
     # There is no kubelet to run it in: tests start the program.
     control_plane.ask("DELETE", f"{path_of('DaemonSet', NODE_SYSTEM)}/{PLUGIN}")
+
+
+@pytest.fixture(scope="session")
+def with_driver(control_plane):
+    control_plane.apply(ROOT / "packaging/kubernetes/dra-driver.yaml")
+    control_plane.ask("DELETE", f"{path_of('DaemonSet', CLAIMS_SYSTEM)}/{DRIVER}")  # as that of the plugin
 
 
 def admits_as_it_is(kube, scheduler):

@@ -6,7 +6,7 @@ import urllib.error
 
 import pytest
 from cluster import ADMIN, path_of
-from kube_scheduler import NODE_SYSTEM, PLUGIN, SYSTEM, chosen, make_pod, until_bound, until_in_force, until_told
+from kube_scheduler import CLAIMS_SYSTEM, DRIVER, NODE_SYSTEM, PLUGIN, SYSTEM, chosen, make_pod, until_bound, until_in_force, until_told
 from package import ROOT
 
 
@@ -157,21 +157,21 @@ def test_nobody_else_says_what_a_pod_was_given(kube, start, applied):
 
 
 @pytest.fixture
-def token_on(kube, with_node_rights):
-    """Makes tokens of the plugin's service account, as a kubelet has them for a pod of its node."""
+def token_on(kube, with_node_rights, with_driver):
+    """Makes tokens of a service account, the plugin's, as a kubelet has them for a pod of its node."""
 
-    def make(node):
-        pod = kube.make({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"plugin-{node}", "namespace": NODE_SYSTEM},
-                         "spec": {"serviceAccountName": PLUGIN, "nodeName": node, "containers": [{"name": "main", "image": "none"}]}})
-        made.append(pod["metadata"]["name"])
+    def make(node, account=PLUGIN, namespace=NODE_SYSTEM):
+        pod = kube.make({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{account}-{node}", "namespace": namespace},
+                         "spec": {"serviceAccountName": account, "nodeName": node, "containers": [{"name": "main", "image": "none"}]}})
+        made.append((pod["metadata"]["name"], namespace))
         bound = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
-        return kube.ask("POST", f"{path_of('ServiceAccount', NODE_SYSTEM)}/{PLUGIN}/token", {
+        return kube.ask("POST", f"{path_of('ServiceAccount', namespace)}/{account}/token", {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"boundObjectRef": bound}})["status"]["token"]
 
     made = []
     yield make
-    for name in made:
-        kube.delete_pod(name, NODE_SYSTEM)
+    for name, namespace in made:
+        kube.delete_pod(name, namespace)
 
 
 def test_a_device_plugin_annotates_its_node_and_nothing_else(kube, token_on, applied):
@@ -199,3 +199,33 @@ def test_a_device_plugin_annotates_its_node_and_nothing_else(kube, token_on, app
         assert "changes the annotation gflow/devices of its node and nothing else" in patch(change), change
         assert patch(change, token=ADMIN) == "", "others are not meant"
     assert "forbidden" in refusal(kube, "PATCH", f"{path_of('Node')}/own/status", {"status": {"capacity": {"nvidia.com/gpu": "8"}}}, token)
+
+
+def test_a_driver_of_claims_writes_the_slices_of_its_node_and_no_others(kube, token_on, applied):
+    for name in ("own", "other"):
+        kube.node(name, 2)
+    token = token_on("own", DRIVER, CLAIMS_SYSTEM)
+    applied("dra-driver-policy.yaml")
+    path = path_of("ResourceSlice")
+
+    def slice_of(node, driver="gpu.gflow", **more):
+        return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"{node}-{driver}"},
+                "spec": {"driver": driver, "nodeName": node, "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}, **more}}
+
+    def make(body, token=token):
+        return refusal(kube, "POST", path, body, token)
+
+    of_others = "on the node that it runs on and no others"
+    until_in_force(lambda: of_others in make(slice_of("other")))
+    assert of_others in make(slice_of("own", "gpu.nvidia.com"))
+    assert of_others in make(slice_of("own", pool={"name": "other", "generation": 1, "resourceSliceCount": 1}))
+    assert "does not say on which node" in make(slice_of("own"), kube.token(DRIVER, CLAIMS_SYSTEM)), "a token of no pod names no node"
+    assert make(slice_of("own")) == make(slice_of("other"), ADMIN) == ""
+    for node, refused in (("own", False), ("other", True)):
+        made = kube.make(slice_of(node))
+        its = f"{path}/{made['metadata']['name']}"
+        made["spec"]["pool"]["generation"] = 2
+        for method, body in (("PUT", made), ("DELETE", None)):
+            why = refusal(kube, method, its, body, token)
+            assert of_others in why if refused else why == "", (method, node, why)
+        kube.ask("DELETE", its)
