@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "core/mig_profile.h"
 
 namespace gflow::catalogue {
 namespace {
@@ -275,6 +276,29 @@ std::string with_size(const std::string& base, int gigabytes) {
   return gigabytes > 0 ? fmt::format("{}-{}G", base, gigabytes) : base;
 }
 
+/// A name with its MIG profile taken out: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
+struct Sliced {
+  std::string_view name;  ///< "NVIDIA A100-SXM4-40GB"; "" where the profile stands alone
+  std::string profile;    ///< "" for a whole GPU
+};
+
+Sliced sliced_name(std::string_view text) {
+  const auto found = find_mig_profile(text);
+  if (!found) return {text, ""};
+  const auto before_marks = [](std::string_view name) {
+    const std::size_t last = name.find_last_not_of(" -_");
+    return name.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  };
+  std::string_view name = before_marks(text.substr(0, found->begin));
+  if (to_lower(name).ends_with("mig")) name = before_marks(name.substr(0, name.size() - 3));
+  return {name, mig_profile_text(found->profile)};
+}
+
+std::string with_profile(const Sliced& sliced, const std::string& gpu) {
+  if (sliced.profile.empty() || gpu.empty()) return gpu + sliced.profile;
+  return fmt::format("{}-{}", gpu, sliced.profile);
+}
+
 /// The size in a name as device_model() writes it: 80 of "A100-80G", else 0.
 int size_in(std::string_view model) {
   const std::string_view base = without_size(model);
@@ -284,12 +308,14 @@ int size_in(std::string_view model) {
 }  // namespace
 
 std::string short_model(std::string_view vendor, std::string_view name) {
-  return parts_of(vendor, name).base;
+  const Sliced sliced = sliced_name(name);
+  return with_profile(sliced, parts_of(vendor, sliced.name).base);
 }
 
 std::string device_model(std::string_view vendor,
                          std::string_view name,
                          std::optional<Memory> memory) {
+  if (find_mig_profile(name)) return short_model(vendor, name);  // which says its size
   const Parts parts = parts_of(vendor, name);
   const Listed* model = find(parts.base);
   if (model == nullptr) return with_size(parts.base, parts.gigabytes);
@@ -301,6 +327,11 @@ std::string device_model(std::string_view vendor,
 std::string read_model(std::string_view text) {
   if (text.size() > kMaxName) return "";
   if (find(text) != nullptr) return std::string(text);  // as most people write it
+  if (const Sliced sliced = sliced_name(text); !sliced.profile.empty()) {
+    const std::string gpu = read_model(sliced.name);
+    const bool is_one = sliced.name.empty() || !gpu.empty();
+    return is_one ? with_profile(sliced, std::string(without_size(gpu))) : "";
+  }
   const Parts parts = parts_of("", text);
   const Listed* model = find(parts.base);
   if (model == nullptr) {
@@ -317,6 +348,9 @@ std::string read_model(std::string_view text) {
 
 bool answers(std::string_view wanted, std::string_view device) {
   if (wanted == device) return true;
+  if (const std::string_view profile = profile_of(device); !profile.empty()) {
+    return wanted == profile;  // a slice of an A100 is no A100
+  }
   const std::string_view base = without_size(device);
   return wanted == base || (wanted == "910B" && base.starts_with(wanted));
 }
@@ -327,14 +361,27 @@ std::string_view without_size(std::string_view model) {
   return model.substr(0, dash);
 }
 
-bool is_known(std::string_view model) { return find(without_size(model)) != nullptr; }
+std::string_view profile_of(std::string_view model) {
+  const auto found = find_mig_profile(model);
+  return found ? model.substr(found->begin) : std::string_view();
+}
+
+std::string gpu_of_slice(std::string_view model) { return std::string(sliced_name(model).name); }
+
+bool is_known(std::string_view model) {
+  const Sliced sliced = sliced_name(model);
+  if (sliced.profile.empty()) return find(without_size(model)) != nullptr;
+  return sliced.name.empty() || find(sliced.name) != nullptr;
+}
 
 std::string_view vendor_of(std::string_view model) {
+  if (is_slice(model)) return "nvidia";
   const Listed* listed = find(without_size(model));
   return listed == nullptr ? "" : listed->vendor;
 }
 
 std::optional<Memory> memory_of(std::string_view model) {
+  if (const auto found = find_mig_profile(model)) return Memory::gib(found->profile.gigabytes);
   if (const int size = size_in(model); size > 0) return Memory::gib(size);
   const Listed* listed = find(model);
   if (listed == nullptr || listed->sizes.empty()) return std::nullopt;

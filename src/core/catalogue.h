@@ -20,7 +20,8 @@ namespace gflow::catalogue {
 [[nodiscard]] std::string short_model(std::string_view vendor, std::string_view name);
 
 /// The same with the size where a model comes in several: "A100-80G". The size is the one nearest
-/// to the memory the device has, else what its name says; without either it is left out.
+/// to the memory the device has, else what its name says; without either it is left out. That of a
+/// MIG device is its GPU's with its profile: "A100-3g.20gb".
 [[nodiscard]] std::string device_model(std::string_view vendor,
                                        std::string_view name,
                                        std::optional<Memory> memory);
@@ -32,8 +33,17 @@ namespace gflow::catalogue {
 [[nodiscard]] std::string read_model(std::string_view text);
 
 /// Whether a device of device_model() `device` is what was asked for by read_model() `wanted`: the
-/// same, or the same without its size, or the family of it ("910B" of "910B3").
+/// same, or the same without its size, or the family of it ("910B" of "910B3"). A MIG device is
+/// asked for by its profile, with its GPU or without: "A100-3g.20gb", "3g.20gb".
 [[nodiscard]] bool answers(std::string_view wanted, std::string_view device);
+
+/// The MIG profile of a device_model() or read_model(): "3g.20gb" of "A100-3g.20gb" and of itself;
+/// "" for a whole GPU.
+[[nodiscard]] std::string_view profile_of(std::string_view model);
+/// The GPU it is cut from as its name has it: "A100" of "A100-3g.20gb"; "" where that says none.
+[[nodiscard]] std::string gpu_of_slice(std::string_view model);
+/// Whether it is a MIG device and no GPU.
+[[nodiscard]] inline bool is_slice(std::string_view model) { return !profile_of(model).empty(); }
 
 /// A name without its size: "A100" of "A100-80G".
 [[nodiscard]] std::string_view without_size(std::string_view model);

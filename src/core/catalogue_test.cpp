@@ -27,7 +27,17 @@ constexpr std::array kDriverNames = std::to_array<DriverName>({
     {"NVIDIA A100-PCIE-40GB", 40960, "A100", "A100-40G"},
     {"NVIDIA A100-PG509-200", 40960, "A100", "A100-40G"},
     {"NVIDIA A100-SXM-64GB", 65536, "A100", "A100"},
-    {"NVIDIA A100-SXM4-40GB MIG 1g.5gb", 4864, "A100", "A100"},
+    {"NVIDIA A100-SXM4-40GB MIG 1g.5gb", 4864, "A100-1g.5gb", "A100-1g.5gb"},
+    {"NVIDIA H100 80GB HBM3 MIG 1g.10gb", 9984, "H100-1g.10gb", "H100-1g.10gb"},
+    {"NVIDIA H100 80GB HBM3 MIG 1g.10gb+me", 9984, "H100-1g.10gb+me", "H100-1g.10gb+me"},
+    {"NVIDIA A100 80GB PCIe MIG 1c.3g.40gb", 0, "A100-1c.3g.40gb", "A100-1c.3g.40gb"},
+    {"NVIDIA-A100-SXM4-40GB-MIG-3g.20gb-SHARED", 19968, "A100-3g.20gb", "A100-3g.20gb"},
+    {"NVIDIA RTX PRO 6000 Blackwell Server Edition MIG 1g.24gb+gfx",
+     0,
+     "RTXPRO6000-1g.24gb+gfx",
+     "RTXPRO6000-1g.24gb+gfx"},
+    {"a100_3g.20gb", 0, "A100-3g.20gb", "A100-3g.20gb"},
+    {"1g.5gb", 0, "1g.5gb", "1g.5gb"},
     {"NVIDIA A100X", 81920, "A100X", "A100X"},
     {"NVIDIA A800-SXM4-80GB", 81920, "A800", "A800-80G"},
     {"NVIDIA A800 40GB Active", 40960, "A800", "A800-40G"},
@@ -187,6 +197,17 @@ TEST(Catalogue, ReadsWhatPeopleWrite) {
       Row{"B200", {"b200", "B200-192G"}},
       Row{"T4-32G", {"T4-32G"}},
       Row{"G2", {"g2"}},
+      Row{"1g.5gb", {"1g.5gb", "1G.5GB", " 1g.5gb ", "MIG 1g.5gb", "mig-1g.5gb"}},
+      Row{"1g.10gb+me", {"1g.10gb+me", "mig-1g.10gb.me"}},
+      Row{"1g.24gb-me", {"1g.24gb-me"}},
+      Row{"1c.3g.20gb", {"1c.3g.20gb"}},
+      Row{"A100-3g.20gb",
+          {"A100-3g.20gb",
+           "a100_3g.20gb",
+           "A100 3g.20gb",
+           "A100-40G-3g.20gb",
+           "NVIDIA A100-SXM4-40GB MIG 3g.20gb"}},
+      Row{"", {"two-3g.20gb", "MIG", "3g."}},
       Row{"", {"", "two", "16G", "1", "x", "GPU", "Radeon Graphics", "-", "??"}}};
   for (const Row& row : rows) {
     for (const std::string_view text : row.written) EXPECT_EQ(read_model(text), row.model) << text;
@@ -204,6 +225,26 @@ TEST(Catalogue, ARequestWithoutASizeTakesEverySize) {
   EXPECT_TRUE(answers("910B", "910B4-64G"));
   EXPECT_FALSE(answers("910", "910B3"));
   EXPECT_FALSE(answers("V100", "V100S"));
+}
+
+TEST(Catalogue, ASliceIsAskedForByItsProfile) {
+  EXPECT_TRUE(answers("3g.20gb", "A100-3g.20gb"));
+  EXPECT_TRUE(answers("A100-3g.20gb", "A100-3g.20gb"));
+  EXPECT_FALSE(answers("A100", "A100-3g.20gb"));
+  EXPECT_FALSE(answers("A100-40G", "A100-3g.20gb"));
+  EXPECT_FALSE(answers("A100-3g.20gb", "H100-3g.20gb"));
+  EXPECT_FALSE(answers("3g.20gb", "A100-1c.3g.20gb"));
+  EXPECT_FALSE(answers("1g.10gb", "H100-1g.10gb+me"));
+  EXPECT_FALSE(answers("3g.20gb", "A100"));
+  EXPECT_EQ(profile_of("A100-3g.20gb"), "3g.20gb");
+  EXPECT_EQ(profile_of("1g.10gb+me"), "1g.10gb+me");
+  EXPECT_EQ(profile_of("A100-80G"), "");
+  EXPECT_FALSE(is_slice("RTX3090"));
+  EXPECT_EQ(memory_of("A100-3g.20gb"), Memory::gib(20));
+  EXPECT_EQ(vendor_of("3g.20gb"), "nvidia");
+  EXPECT_TRUE(is_known("3g.20gb"));
+  EXPECT_TRUE(is_known("A100-3g.20gb"));
+  EXPECT_FALSE(is_known("TOASTER1-3g.20gb"));
 }
 
 TEST(Catalogue, HasTheSpecsOfTheDocuments) {

@@ -222,6 +222,10 @@ Read<void> Parser::take_part(const Part& part) {
                    tr("memory needs a unit, such as 8G,0.5"));
   }
   if (rest.empty()) return take_amount(**number);
+  if (const std::string model = catalogue::read_model(scan_.view(part.body));
+      catalogue::is_slice(model)) {
+    return mistake(part.body, tr("the number of GPUs is missing"), tr_format("write 1({})", model));
+  }
   if (scan_.view(rest).starts_with("..")) {
     return take_range(**number, part.body, scan_.trimmed({rest.begin + 2, rest.end}));
   }
@@ -396,6 +400,12 @@ Read<void> Parser::check_whole(Piece all) const {
                    tr("memory alone does not say how much of a GPU"),
                    tr_format("write {0},0.5 for half of one, or 1,{0} for one with that much free",
                              scan_.typed(all.empty() ? *memory_ : all)));
+  }
+  const auto slice = std::ranges::find_if(request_.models, catalogue::is_slice);
+  if (request_.share != Share::whole() && slice != request_.models.end()) {
+    return mistake(*amount_,
+                   tr("a MIG device is given to one job as a whole"),
+                   tr_format("write 1({})", *slice));
   }
   if (request_.see_all && memory_) {
     return mistake(*memory_, tr("-1 reserves nothing, so no memory can be promised"));

@@ -6,6 +6,8 @@
 #include <optional>
 #include <tuple>
 
+#include "base/translate.h"
+#include "core/catalogue.h"
 #include "engine/feasible.h"
 #include "engine/holders.h"
 
@@ -20,8 +22,7 @@ namespace {
 bool would_do(const Index& index, const placement::Demand& wanted, DeviceKey key) {
   const auto& devices = index.ledger.node(key.node).devices;
   const auto place = static_cast<std::size_t>(key.gpu);
-  return place < devices.size() &&
-         placement::wants(wanted, devices[place].vendor, devices[place].model) &&
+  return place < devices.size() && placement::wants(wanted, devices[place]) &&
          devices[place].memory >= wanted.gpu_memory;
 }
 
@@ -45,11 +46,42 @@ std::vector<blocker::Holder> device_holders(const Index& index,
   return found;
 }
 
+/// Whether it would do for the demand if it were the GPU it is cut from.
+bool is_slice_of_one(const placement::Demand& wanted, const placement::DeviceFacts& device) {
+  if (!catalogue::is_slice(device.model) || device.vendor != "nvidia") return false;
+  const std::string gpu = catalogue::gpu_of_slice(device.model);
+  return placement::wants(wanted, device.vendor, gpu);
+}
+
+/// MIG devices of a node that has nothing else for the demand, one of each profile.
+std::vector<blocker::Unusable> slices_instead(const Index& index,
+                                              const placement::Demand& wanted,
+                                              NodeIndex node) {
+  std::vector<blocker::Unusable> found;
+  std::vector<std::string> profiles;
+  const auto& devices = index.ledger.node(node).devices;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto gpu = static_cast<int>(i);
+    if (would_do(index, wanted, {node, gpu})) return {};
+    const bool is_new = std::ranges::find(profiles, devices[i].model) == profiles.end();
+    const bool is_held = index.holders.contains({node, gpu});
+    if (!is_new || is_held || !is_slice_of_one(wanted, devices[i])) continue;
+    profiles.push_back(devices[i].model);
+    found.push_back({gpu,
+                     tr_format("it is a MIG device, for jobs that request '1({})'",
+                               catalogue::profile_of(devices[i].model)),
+                     false,
+                     "",
+                     {}});
+  }
+  return found;
+}
+
 /// Devices of the node that would do, but that no job can have now.
 std::vector<blocker::Unusable> unusable(const Index& index,
                                         const placement::Demand& wanted,
                                         NodeIndex node) {
-  std::vector<blocker::Unusable> found;
+  std::vector<blocker::Unusable> found = slices_instead(index, wanted, node);
   const auto record = index.nodes.find(index.ledger.node(node).name);
   if (record == index.nodes.end()) return found;
   for (const Device& device : record->second.machine.devices) {

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "core/catalogue.h"
 
 namespace gflow::engine {
 
@@ -41,8 +43,7 @@ std::string asked_text(const Request& request) {
 int suitable(const Ledger& ledger, const Demand& wanted, NodeIndex node) {
   return static_cast<int>(std::ranges::count_if(
       ledger.node(node).devices, [&wanted](const placement::DeviceFacts& device) {
-        return placement::wants(wanted, device.vendor, device.model) &&
-               device.memory >= wanted.gpu_memory;
+        return placement::wants(wanted, device) && device.memory >= wanted.gpu_memory;
       }));
 }
 
@@ -63,7 +64,7 @@ Memory largest_memory(const Ledger& ledger, const Demand& wanted) {
   return most(ledger, [&](NodeIndex n) {
     Memory largest{};
     for (const placement::DeviceFacts& device : ledger.node(n).devices) {
-      const bool is_one = placement::wants(wanted, device.vendor, device.model);
+      const bool is_one = placement::wants(wanted, device);
       if (is_one) largest = std::max(largest, device.memory);
     }
     return largest;
@@ -75,10 +76,39 @@ std::vector<std::string> models_of(const Ledger& ledger) {
   std::vector<std::string> models;
   for (NodeIndex n = 0; n < ledger.size(); ++n) {
     for (const placement::DeviceFacts& device : ledger.node(n).devices) {
-      if (std::ranges::find(models, device.model) == models.end()) models.push_back(device.model);
+      const bool is_known = std::ranges::find(models, device.model) != models.end();
+      if (!device.absent && !is_known) models.push_back(device.model);
     }
   }
   return models;
+}
+
+/// "A100-1g.5gb, A100-3g.20gb": MIG devices that a job could have which names them; "" if there are
+/// none.
+std::string slices_text(const std::vector<std::string>& models) {
+  std::vector<std::string> slices;
+  std::ranges::copy_if(models, std::back_inserter(slices), catalogue::is_slice);
+  std::ranges::sort(slices);
+  return printable(join(slices, ", "));
+}
+
+/// What is said where MIG devices are all, or part of what there is, and are not asked for by name.
+std::unexpected<Error> only_slices(const std::string& asked,
+                                   const std::vector<std::string>& models) {
+  const std::string slices = slices_text(models);
+  const std::string first = slices.substr(0, slices.find(','));
+  if (std::ranges::all_of(models, catalogue::is_slice)) {
+    return never(asked,
+                 tr_format("there are only MIG devices here ({}), which a job gets that names one, "
+                           "such as --gpus '1({})'",
+                           slices,
+                           first));
+  }
+  return never(asked,
+               tr_format("there are only {} here; a MIG device is requested by its name, such as "
+                         "--gpus '1({})'",
+                         printable(join(models, ", ")),
+                         first));
 }
 
 /// The machine has GPUs, but none or not enough that the demand would take.
@@ -86,8 +116,9 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
   const Ledger& ledger = index.ledger;
   const std::string kind = kind_text(request);
   const std::string asked = asked_text(request);
-  const int all =
-      most(ledger, [&](NodeIndex n) { return static_cast<int>(ledger.node(n).devices.size()); });
+  const auto all = most(ledger, [&](NodeIndex n) {
+    return std::ranges::count(ledger.node(n).devices, false, &placement::DeviceFacts::absent);
+  });
   if (all == 0) {
     if (index.nodes.size() != 1) return never(asked, tr("no node has any"));
     const std::string& note = index.nodes.begin()->second.machine.note;
@@ -109,10 +140,14 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
                                      : tr_format("the largest here has {}",
                                                  memory_text(largest, request.gpu_memory)));
   }
+  const std::vector<std::string> models = models_of(ledger);
+  const bool names_slices = std::ranges::any_of(request.models, catalogue::is_slice);
+  if (of_kind == 0 && !names_slices && !slices_text(models).empty()) {
+    return only_slices(asked, models);
+  }
   if (of_kind > 0 || kind.empty())
     return never(asked, fmt::format("{} {}", owner(ledger), of_kind));
-  const std::string models = printable(join(models_of(ledger), ", "));
-  return never(asked, tr_format("there are only {} here", models));
+  return never(asked, tr_format("there are only {} here", printable(join(models, ", "))));
 }
 
 Result<void> check_sense(const Policy& policy, const Request& request) {
@@ -122,6 +157,14 @@ Result<void> check_sense(const Policy& policy, const Request& request) {
   }
   if (request.share.parts < 1 || request.share > Share::whole() || request.nodes < 1) {
     return fail(Code::Usage, tr("a job needs some part of a GPU and at least one node"));
+  }
+  if (request.mode != GpuMode::Whole && request.gpus > 0 &&
+      std::ranges::any_of(request.models, catalogue::is_slice)) {
+    return fail(Code::Usage,
+                tr_format("a MIG device is given to one job as a whole, and not shared: request "
+                          "'{}({})' without a share or time slices",
+                          request.gpus,
+                          join(request.models, "|")));
   }
   if (request.mode == GpuMode::TimeSlice && request.gpus > 0 && request.gpu_memory == Memory{}) {
     return fail(Code::Usage,

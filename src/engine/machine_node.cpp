@@ -44,7 +44,7 @@ placement::Node node_of(const NodeRecord& record,
   for (const Device& device : machine.devices) {
     const MemoryLost lost = memory_lost(device, declared);
     // Devices stand at their index; a gap is a device that is not there.
-    node.devices.resize(static_cast<std::size_t>(device.index), {.usable = false});
+    node.devices.resize(static_cast<std::size_t>(device.index), {.usable = false, .absent = true});
     node.devices.push_back(
         {.vendor = device.vendor,
          .model = catalogue::device_model(device.vendor, device.model, device.memory_total),

@@ -61,7 +61,9 @@ std::string model_of(const Node& node, std::string_view vendor) {
   if (vendor == "nvidia") model = label_of(node, "nvidia.com/gpu.product");
   if (vendor == "amd") model = label_of(node, "amd.com/gpu.product-name");
   if (model.empty()) model = label_of(node, "gpu-type");
-  return model;
+  // Where NVIDIA's plugin offers MIG devices as nvidia.com/gpu (its strategy "single"), the label
+  // has their profile. A pod that counts GPUs counts these, so they are that model here.
+  return catalogue::is_slice(model) ? catalogue::gpu_of_slice(model) : model;
 }
 
 std::optional<Memory> memory_of(const Node& node,

@@ -32,7 +32,12 @@ Demand demand_of(const JobSpec& spec) {
   return demand;
 }
 
+/// A MIG device is what its GPU is cut into, so none is cut further, and who names no profile
+/// means whole GPUs.
 bool wants(const Demand& demand, std::string_view vendor, std::string_view model) {
+  if (catalogue::is_slice(model) && (demand.mode != GpuMode::Whole || demand.models.empty())) {
+    return false;
+  }
   if (!demand.vendor.empty() && demand.vendor != vendor) return false;
   return demand.models.empty() || std::ranges::any_of(demand.models, [&](const std::string& name) {
            return catalogue::answers(name, model);

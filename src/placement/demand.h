@@ -40,7 +40,7 @@ constexpr std::chrono::seconds kLongestGrace{300};
 [[nodiscard]] Demand demand_of(const JobSpec& spec);
 
 /// Whether a device of this vendor and model (as the catalogue names it, with or without its size)
-/// is what the demand wants.
+/// is what the demand wants. A MIG device is only what names its profile and wants it whole.
 [[nodiscard]] bool wants(const Demand& demand, std::string_view vendor, std::string_view model);
 
 }  // namespace gflow::placement

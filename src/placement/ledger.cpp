@@ -206,7 +206,7 @@ bool Ledger::selects(DemandIndex demand, NodeIndex node) const {
   const Node& facts = this->node(node);
   if (!wanted.selector.empty() && !contains_all(facts.labels, wanted.selector)) return false;
   return !wanted.only_sees() || std::ranges::any_of(facts.devices, [&](const DeviceFacts& device) {
-    return wants(wanted, device.vendor, device.model);
+    return wants(wanted, device);
   });
 }
 
@@ -297,7 +297,7 @@ bool Ledger::could_fit(DemandIndex index, NodeIndex node) const {
     return false;
   }
   const auto suits = [&](const DeviceFacts& device) {
-    return wants(wanted, device.vendor, device.model) &&
+    return wants(wanted, device) &&
            (wanted.gpu_memory == Memory{} || device.memory >= wanted.gpu_memory);
   };
   return std::ranges::count_if(facts.devices, suits) >= wanted.gpus;

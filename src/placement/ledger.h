@@ -32,9 +32,16 @@ struct DeviceFacts {
   /// Of what is lost, what the driver keeps for itself: shares are of the rest.
   Memory memory_kept{};
   bool usable = true;  ///< false: nothing is placed there (broken, drained, or used by others)
+  bool absent =
+      false;  ///< no device has the index: indices of those that go are not filled at once
 
   friend bool operator==(const DeviceFacts&, const DeviceFacts&) = default;
 };
+
+/// As wants() of demand.h; an absent one nobody does.
+[[nodiscard]] inline bool wants(const Demand& demand, const DeviceFacts& device) {
+  return !device.absent && wants(demand, device.vendor, device.model);
+}
 
 /// One machine as it describes itself.
 struct Node {

@@ -36,16 +36,9 @@ void note_parts(GpuKind& kind, const Node& node, bool is_first) {
   }
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 }  // namespace
 
-/// Of "3g.20gb" the middle.
-bool GpuKind::is_slice() const {
-  const std::size_t at = type.find("g.");
-  return at != std::string::npos && at > 0 && is_digit(type[at - 1]) && at + 2 < type.size() &&
-         is_digit(type[at + 2]);
-}
+bool GpuKind::is_slice() const { return catalogue::is_slice(model); }
 
 std::vector<GpuKind> gpu_kinds(const std::vector<Node>& nodes) {
   std::vector<GpuKind> kinds;

@@ -28,7 +28,7 @@ bool is_model(const GpuKind& kind, const Request& request, const std::vector<Gpu
     if (is_called(kind, wanted)) return true;
     const bool has_exact =
         std::ranges::any_of(all, [&](const GpuKind& one) { return is_called(one, wanted); });
-    return !has_exact && !kind.is_slice() && catalogue::answers(wanted, kind.model);
+    return !has_exact && catalogue::answers(wanted, kind.model);
   });
 }
 
