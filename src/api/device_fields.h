@@ -13,6 +13,8 @@ namespace gflow::api {
 template <>
 inline constexpr std::string_view kSchemaName<DeviceProcess> = "DeviceProcess";
 template <>
+inline constexpr std::string_view kSchemaName<MigDevice> = "MigDevice";
+template <>
 inline constexpr std::string_view kSchemaName<Device> = "Device";
 template <>
 inline constexpr std::string_view kSchemaName<Drain> = "Drain";

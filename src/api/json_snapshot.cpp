@@ -160,6 +160,13 @@ std::string with_names(Names& users, std::string_view pairs) {
   return join(renamed, ", ");
 }
 
+void hide_identity(Device& device) {
+  device.uuid.clear();
+  device.pci_address.clear();
+  if (device.mig) device.mig->parent.clear();
+  for (DeviceProcess& process : device.processes) process = {.memory = process.memory};
+}
+
 }  // namespace
 
 Snapshot anonymous(Snapshot snapshot,
@@ -198,11 +205,7 @@ Snapshot anonymous(Snapshot snapshot,
     drain.reason.clear();
   }
   for (SnapshotNode& node : snapshot.nodes) {
-    for (Device& device : node.devices) {
-      device.uuid.clear();
-      device.pci_address.clear();
-      for (DeviceProcess& process : device.processes) process = {.memory = process.memory};
-    }
+    for (Device& device : node.devices) hide_identity(device);
   }
   return snapshot;
 }

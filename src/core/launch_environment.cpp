@@ -91,7 +91,8 @@ std::vector<const Device*> devices_of_vendor(const Machine& machine, std::string
 }
 
 /// Positions of these devices among those of their vendor. Whether a driver still counts one that
-/// is broken nobody knows: beside such a one they are named by UUID, where that is understood.
+/// is broken nobody knows, and MIG devices it counts otherwise: where there are such, all are named
+/// by UUID, where that is understood.
 std::string vendor_list(const Machine& machine,
                         const std::vector<int>& gpus,
                         const VendorVariables& row) {
@@ -102,7 +103,7 @@ std::string vendor_list(const Machine& machine,
   bool have_uuids = true;
   for (std::size_t position = 0; position < devices.size(); ++position) {
     const Device& device = *devices[position];
-    all_there = all_there && device.usable;
+    all_there = all_there && device.usable && !device.mig;
     if (std::ranges::find(gpus, device.index) == gpus.end()) continue;
     positions.push_back(std::to_string(position));
     uuids.push_back(device.uuid);
@@ -142,6 +143,17 @@ void set_visible(EnvironmentChanges& changes,
   if (has_vendor(machine, "intel")) changes.set("ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
 }
 
+/// What a job sees that sees all. CUDA passes GPUs by where it is told of a MIG device, too, so
+/// those are named only where there is nothing else.
+std::vector<int> all_to_see(const Machine& machine) {
+  std::vector<int> gpus;
+  std::vector<int> slices;
+  for (const Device& device : machine.devices) {
+    (device.mig ? slices : gpus).push_back(device.index);
+  }
+  return gpus.empty() ? slices : gpus;
+}
+
 void set_devices(EnvironmentChanges& changes,
                  const Request& request,
                  const Attempt& attempt,
@@ -149,11 +161,7 @@ void set_devices(EnvironmentChanges& changes,
   for (const auto& [name, value] : gpu_environment(request, machine, attempt.allocation.gpus)) {
     changes.set(name, value);
   }
-  std::vector<int> visible = attempt.allocation.gpus;
-  if (request.see_all) {
-    for (const Device& device : machine.devices) visible.push_back(device.index);
-  }
-  set_visible(changes, machine, visible);
+  set_visible(changes, machine, request.see_all ? all_to_see(machine) : attempt.allocation.gpus);
 }
 
 void set_nodes(EnvironmentChanges& changes, const Attempt& attempt) {

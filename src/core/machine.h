@@ -35,12 +35,23 @@ struct JobUse {
   friend bool operator==(const JobUse&, const JobUse&) = default;
 };
 
-/// One GPU as its source reports it. A reading that is missing is not zero.
+/// What a MIG device is: the slice of a GPU that a compute instance in a GPU instance is.
+struct MigDevice {
+  std::string parent;   ///< UUID of the GPU it is cut from
+  std::string profile;  ///< "1g.10gb"
+  int gpu_instance = 0;
+  int compute_instance = 0;
+
+  friend bool operator==(const MigDevice&, const MigDevice&) = default;
+};
+
+/// One GPU, or one MIG device of a GPU, as its source reports it. A reading that is missing is not
+/// zero.
 struct Device {
-  int index = 0;       ///< in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
-  std::string vendor;  ///< "nvidia", "amd", "intel", "ascend"
-  std::string model;   ///< as the driver reports it: "NVIDIA GeForce RTX 3090"
-  std::string uuid;
+  int index = 0;            ///< in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
+  std::string vendor;       ///< "nvidia", "amd", "intel", "ascend"
+  std::string model;        ///< as the driver reports it: "NVIDIA GeForce RTX 3090"
+  std::string uuid;         ///< of a MIG device "MIG-..."
   std::string pci_address;  ///< "0000:3b:00.0", "" if not known
   std::optional<int> numa_node;
   std::optional<Memory> memory_total;
@@ -54,6 +65,10 @@ struct Device {
   /// Why a reading above is missing or the device cannot be used; "" if all is well.
   std::string trouble;
   bool usable = true;  ///< false: never handed out (fallen off the bus, lost)
+  /// Of a MIG device; empty for a GPU. Address, NUMA node and temperature are those of its GPU,
+  /// which is no device beside it; utilization and power are told of GPUs alone, and are no
+  /// trouble.
+  std::optional<MigDevice> mig{};
 
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -23,6 +23,18 @@ struct Description<DeviceProcess> {
   };
 };
 
+template <>
+struct Description<MigDevice> {
+  static constexpr std::tuple kFields{
+      field<&MigDevice::parent>({.name = "parent", .help = "UUID of the GPU it is cut from"}),
+      field<&MigDevice::profile>({.name = "profile", .help = "how large it is, as 3g.20gb"}),
+      field<&MigDevice::gpu_instance>(
+          {.name = "gpu_instance", .help = "number of the GPU instance"}),
+      field<&MigDevice::compute_instance>(
+          {.name = "compute_instance", .help = "number of the compute instance within it"}),
+  };
+};
+
 /// Without `uses`, which the daemon fills for its own decisions.
 template <>
 struct Description<Device> {
@@ -50,6 +62,7 @@ struct Description<Device> {
       field<&Device::trouble>(
           {.name = "trouble", .help = "why it does not, or a reading is missing"}),
       field<&Device::processes>({.name = "processes", .help = "that are on it"}),
+      field<&Device::mig>({.name = "mig", .help = "what it is of a GPU cut by MIG; null: a GPU"}),
   };
 };
 

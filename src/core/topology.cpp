@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/at.h"
 #include "base/text.h"
 
 namespace gflow {
@@ -77,6 +79,26 @@ Result<void> check_pair(const Topology& topology, int a, int b) {
   return {};
 }
 
+bool is_known(const Topology& before, const TopologyPlace& place) {
+  return place.origin >= 0 && place.origin < before.gpus;
+}
+
+/// Both ways. REQUIRES: both are known.
+void place_pair(const Topology& before,
+                const std::vector<TopologyPlace>& places,
+                std::pair<int, int> pair,
+                Topology& after) {
+  const TopologyPlace& one = places[at(pair.first)];
+  const TopologyPlace& other = places[at(pair.second)];
+  const bool is_same = one.origin == other.origin;
+  const bool has_links = !is_same && !one.is_slice && !other.is_slice;
+  for (const std::size_t there :
+       {after.at(pair.first, pair.second), after.at(pair.second, pair.first)}) {
+    after.paths[there] = is_same ? PathClass::Pix : before.path_between(one.origin, other.origin);
+    after.links[there] = has_links ? before.links_between(one.origin, other.origin) : 0;
+  }
+}
+
 }  // namespace
 
 std::optional<PathClass> parse_path_class(std::string_view name) {
@@ -106,6 +128,28 @@ Topology plain_topology(int gpus, PathClass path) {
   for (std::size_t gpu = 0; gpu < count; ++gpu) made.paths[gpu * count + gpu] = PathClass::Same;
   made.numa.assign(count, std::nullopt);
   return made;
+}
+
+Topology placed_topology(const Topology& before, const std::vector<TopologyPlace>& places) {
+  if (before.gpus == 0 || places.empty() || places.size() > at(kMaxTopologyGpus)) return {};
+  Topology after = plain_topology(static_cast<int>(places.size()), PathClass::Sys);
+  after.link_name = before.link_name;
+  after.speeds = before.speeds;
+  after.cpus = before.cpus;
+  if (before.has_switch()) after.switch_links.assign(places.size(), 0);
+  if (before.numa.empty()) after.numa.clear();
+  for (int gpu = 0; gpu < after.gpus; ++gpu) {
+    const TopologyPlace& place = places[at(gpu)];
+    if (!is_known(before, place)) continue;
+    if (!before.numa.empty()) after.numa[at(gpu)] = before.numa[at(place.origin)];
+    if (before.has_switch() && !place.is_slice) {
+      after.switch_links[at(gpu)] = before.switch_links[at(place.origin)];
+    }
+    for (int other = 0; other < gpu; ++other) {
+      if (is_known(before, places[at(other)])) place_pair(before, places, {gpu, other}, after);
+    }
+  }
+  return after;
 }
 
 Result<void> check(const Topology& topology) {

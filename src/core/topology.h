@@ -92,6 +92,18 @@ struct Topology {
 /// from: all vectors but `cpus` and `switch_links` have their size.
 [[nodiscard]] Topology plain_topology(int gpus, PathClass path);
 
+/// Where a device of one topology is in another.
+struct TopologyPlace {
+  int origin = 0;  ///< the GPU there; negative: nothing is known of it
+  /// One of several MIG devices that GPU is cut into. They have neither its links nor any to each
+  /// other, and are as near to each other as two GPUs can be.
+  bool is_slice = false;
+};
+/// The same paths, links and NUMA nodes for devices that are at these places of `before`. Empty
+/// where that is, or there are more than kMaxTopologyGpus.
+[[nodiscard]] Topology placed_topology(const Topology& before,
+                                       const std::vector<TopologyPlace>& places);
+
 /// Errors: Code::Usage for a matrix that is not square, not symmetric or out of its limits.
 [[nodiscard]] Result<void> check(const Topology& topology);
 

@@ -81,13 +81,30 @@ struct TemperatureV1 {
 constexpr std::uint32_t kTemperatureV1 = version_word<TemperatureV1>(1);
 static_assert(kTemperatureV1 == 0x0100000c);
 
-/// What every layout of a process entry begins with. Entries are 16, 24 or 32 bytes apart.
+/// A process entry. Entries are 16, 24 or 32 bytes apart: those of 16 end before the instances.
 struct Process {
   std::uint32_t pid;
   std::uint64_t memory;
+  std::uint32_t gpu_instance;  ///< kNoInstance where there is none
+  std::uint32_t compute_instance;
 };
-static_assert(sizeof(Process) == 16 && offsetof(Process, memory) == 8);
+static_assert(sizeof(Process) == 24 && offsetof(Process, memory) == 8);
 constexpr std::uint64_t kNotAvailable = ~std::uint64_t{0};
+constexpr std::uint32_t kNoInstance = ~std::uint32_t{0};
+
+/// How large a MIG device is.
+struct Attributes {
+  std::uint32_t multiprocessors;
+  std::uint32_t copy_engines;
+  std::uint32_t decoders;
+  std::uint32_t encoders;
+  std::uint32_t jpeg_engines;
+  std::uint32_t optical_flow_engines;
+  std::uint32_t gpu_instance_slices;
+  std::uint32_t compute_instance_slices;
+  std::uint64_t memory_mib;
+};
+static_assert(sizeof(Attributes) == 40 && offsetof(Attributes, memory_mib) == 32);
 
 // How near two devices are on the PCIe tree.
 constexpr int kTopologyInternal = 0;
@@ -125,6 +142,9 @@ using GetNumber = Return (*)(Handle device, std::uint32_t* number);
 using GetTwoNumbers = Return (*)(Handle device, std::uint32_t* current, std::uint32_t* pending);
 using GetTopology = Return (*)(Handle device, Handle other, int* level);
 using GetLinkNumber = Return (*)(Handle device, std::uint32_t link, std::uint32_t* number);
+using GetSlice = Return (*)(Handle device, std::uint32_t index, Handle* slice);
+using GetParent = Return (*)(Handle slice, Handle* device);
+using GetAttributes = Return (*)(Handle slice, Attributes* attributes);
 using GetLinkPci = Return (*)(Handle device, std::uint32_t link, PciInfo* pci);
 using GetProcesses = Return (*)(Handle device, std::uint32_t* count, void* entries);
 

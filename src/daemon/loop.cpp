@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <csignal>
+#include <iterator>
 
 #include "base/text.h"
+#include "core/find_device.h"
 #include "daemon/log.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -345,9 +348,12 @@ void Loop::show_hpc_jobs() {
   if (!hpc_jobs_.is_on()) return;
   const auto here = state_.nodes().find(parts_.node);
   if (here == state_.nodes().end()) return;  // in the first ticks, before its devices are told
+  std::vector<const Device*> devices;
+  for (const Device& device : here->second.machine.devices) devices.push_back(&device);
   std::map<int, std::vector<JobId>> jobs;
-  for (const Device& device : here->second.machine.devices) {
-    jobs[device.index] = state_.holders(parts_.node, device.index);
+  for (const Device* device : devices) {
+    std::ranges::copy(state_.holders(parts_.node, device->index),
+                      std::back_inserter(jobs[gpu_number(*device, devices)]));
   }
   hpc_jobs_.show(jobs);
 }

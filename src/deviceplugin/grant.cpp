@@ -157,7 +157,8 @@ std::vector<ListedDevice> list_devices(const Machine& machine,
   std::vector<ListedDevice> devices = before;
   for (ListedDevice& one : devices) one.trouble = kGone;
   for (const Device& device : machine.devices) {
-    if (device.uuid.empty() || resource_of(device.vendor).empty()) continue;
+    // MIG devices are left to NVIDIA's plugin, and so is the GPU, which is not in the machine.
+    if (device.mig || device.uuid.empty() || resource_of(device.vendor).empty()) continue;
     ListedDevice now{.resource = resource_of(device.vendor),
                      .uuid = device.uuid,
                      .model = device.model,

@@ -52,6 +52,12 @@ TEST(ListDevices, AnIndexIsTheSameDeviceWhateverComesAndGoes) {
   EXPECT_EQ(list[1].index, 1);
 }
 
+TEST(ListDevices, SlicesOfMigAreLeftToOthers) {
+  Machine machine = machine_of({"a", "b"});
+  machine.devices[0].mig = MigDevice{"GPU-0", "3g.40gb", 1, 0};
+  EXPECT_EQ(uuids_of(list_devices(machine, {})), (std::vector<std::string>{"0 b"}));
+}
+
 TEST(ListDevices, OnesThatCannotBeToldApartAreNotListed) {
   EXPECT_TRUE(list_devices(machine_of({"", ""}), {}).empty());
 }

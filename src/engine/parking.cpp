@@ -38,6 +38,7 @@ bool can_be_parked(Index& index, const Job& job, Memory host_memory_free) {
   if (running == nullptr || job.spec.allocation || !running->parked.refused.empty()) return false;
   const Device* device = only_device_of(index, running->attempt);
   if (device == nullptr || device->vendor != "nvidia" || device->uuid.empty()) return false;
+  if (device->mig) return false;  // gflow-park knows GPUs alone
   return copy_of(index, job) <= host_memory_free;
 }
 

@@ -263,5 +263,20 @@ TEST_F(Parks, WithSeveralGpusItKeepsTheirMemory) {
   EXPECT_EQ(std::get<Running>(state.find(wide)->state).parked, ParkedMemory{});
 }
 
+TEST_F(Parks, OnAMigDeviceItKeepsItsMemory) {
+  end(first);
+  machine = machine_with_gpus("n0", 1, "NVIDIA H100 80GB HBM3 MIG 3g.40gb", Memory::mib(40448));
+  machine.parks = true;
+  machine.devices[0].uuid = "MIG-1";
+  machine.devices[0].mig = MigDevice{"GPU-0", "3g.40gb", 1, 0};
+  hear_of_node();
+  JobSpec one = spec_of(10, Memory::gib(20), Preemption::Suspend);
+  one.request.models = {"3g.40gb"};
+  const JobId sliced = submit(one);
+  tell(event::AttemptStarted{sliced, 1, 42});
+  tell(event::Suspend{{sliced}, system_principal()});
+  EXPECT_EQ(std::get<Running>(state.find(sliced)->state).parked, ParkedMemory{});
+}
+
 }  // namespace
 }  // namespace gflow::engine

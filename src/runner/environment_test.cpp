@@ -200,6 +200,25 @@ TEST(Environment, DevicesOfSeveralVendors) {
          {{"CUDA_VISIBLE_DEVICES", ""}, {"ROCR_VISIBLE_DEVICES", ""}});
 }
 
+TEST(Environment, MigDevicesAreNamedByUuid) {
+  Machine machine = machine_of("nvidia");
+  for (const int slice : {1, 2}) {
+    Device& device = machine.devices[static_cast<std::size_t>(slice)];
+    device.uuid = "MIG-" + std::to_string(slice);
+    device.mig = MigDevice{"GPU-cut", "3g.20gb", slice, 0};
+  }
+  expect(Environment(job_of(), {1, 2}, machine),
+         {{"CUDA_VISIBLE_DEVICES", "MIG-1,MIG-2"}, {"GFLOW_GPU_UUIDS", "MIG-1,MIG-2"}});
+  // A driver that tells of slices counts GPUs otherwise.
+  expect(Environment(job_of(), {3}, machine), {{"CUDA_VISIBLE_DEVICES", "GPU-3"}});
+  Job sees = job_of();
+  sees.spec.request = {.gpus = 0, .see_all = true};
+  expect(Environment(sees, {}, machine), {{"CUDA_VISIBLE_DEVICES", "GPU-0,GPU-3"}});
+  machine.devices.erase(machine.devices.begin());
+  machine.devices.pop_back();
+  expect(Environment(sees, {}, machine), {{"CUDA_VISIBLE_DEVICES", "MIG-1,MIG-2"}});
+}
+
 TEST(Environment, TheSubmittersStaysUnderneath) {
   Payload payload;
   payload.environment = {"HOME=/home/alice",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "core/find_device.h"
 #include "server/metric_family.h"
 
 /// GPUs as NVIDIA's dcgm-exporter shows them: its names, units and labels, so that its dashboards
@@ -22,13 +23,20 @@ std::string bus_id(const std::string& address) {
 
 std::vector<MetricLabels> label_sets(const api::NodeView& node, const api::DeviceView& view) {
   const Device& device = view.device;
-  const std::string index = std::to_string(device.index);
-  const MetricLabels own = {{"gpu", index},
-                            {"UUID", device.uuid},
-                            {"pci_bus_id", bus_id(device.pci_address)},
-                            {"device", "nvidia" + index},
-                            {"modelName", device.model},
-                            {"Hostname", node.name}};
+  std::vector<const Device*> all;
+  for (const api::DeviceView& one : node.devices) all.push_back(&one.device);
+  const std::string index = std::to_string(gpu_number(device, all));
+  MetricLabels own = {{"gpu", index},
+                      {"UUID", device.mig ? device.mig->parent : device.uuid},
+                      {"pci_bus_id", bus_id(device.pci_address)},
+                      {"device", "nvidia" + index},
+                      {"modelName", device.model},
+                      {"Hostname", node.name}};
+  if (device.mig) {
+    own.push_back({"GPU_I_PROFILE", device.mig->profile});
+    own.push_back({"GPU_I_ID", std::to_string(device.mig->gpu_instance)});
+    own.push_back({"compute_instance", std::to_string(device.mig->compute_instance)});
+  }
   if (view.jobs.empty()) return {own};
   std::vector<MetricLabels> sets;
   for (const JobId job : view.jobs) {
@@ -75,19 +83,21 @@ constexpr std::array kMetrics = {
                [](const Device& device) { return mebibytes(device.memory_total); }},
 };
 
+void add_devices_of(const api::NodeView& node, const DcgmMetric& metric, MetricFamily& family) {
+  for (const api::DeviceView& view : node.devices) {
+    if (view.device.vendor != "nvidia") continue;
+    for (const MetricLabels& labels : label_sets(node, view)) {
+      family.add(labels, metric.value(view.device));
+    }
+  }
+}
+
 }  // namespace
 
 void add_dcgm_metrics(MetricFamilies& all, const std::vector<api::NodeView>& nodes) {
   for (const DcgmMetric& metric : kMetrics) {
     MetricFamily family = MetricFamily::gauge(metric.name, metric.help);
-    for (const api::NodeView& node : nodes) {
-      for (const api::DeviceView& view : node.devices) {
-        if (view.device.vendor != "nvidia") continue;
-        for (const MetricLabels& labels : label_sets(node, view)) {
-          family.add(labels, metric.value(view.device));
-        }
-      }
-    }
+    for (const api::NodeView& node : nodes) add_devices_of(node, metric, family);
     if (!family.empty()) all.push_back(std::move(family));
   }
 }

@@ -21,6 +21,10 @@ class GpuFamilies {
                                  {"model", view.model_short}};
     MetricLabels identity = labels;
     identity.push_back({"pci_bus_id", device.pci_address});
+    if (device.mig) {
+      identity.push_back({"parent", device.mig->parent});
+      identity.push_back({"profile", device.mig->profile});
+    }
     info_.add(identity, 1.0);
     MetricLabels state = labels;
     state.push_back({"state", std::string(state_of(view))});

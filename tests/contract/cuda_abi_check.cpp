@@ -176,6 +176,17 @@ SAME(offsetof(own_nvml::MemoryV2, used), offsetof(nvmlMemory_v2_t, used));
 SAME(sizeof(own_nvml::PciInfo), sizeof(nvmlPciInfo_t));
 SAME(offsetof(own_nvml::PciInfo, bus_id), offsetof(nvmlPciInfo_t, busId));
 SAME(sizeof(own_nvml::Utilization), sizeof(nvmlUtilization_t));
+SAME(own_nvml::kMigOn, NVML_DEVICE_MIG_ENABLE);
+SAME(sizeof(own_nvml::Attributes), sizeof(nvmlDeviceAttributes_t));
+SAME(offsetof(own_nvml::Attributes, gpu_instance_slices),
+     offsetof(nvmlDeviceAttributes_t, gpuInstanceSliceCount));
+SAME(offsetof(own_nvml::Attributes, compute_instance_slices),
+     offsetof(nvmlDeviceAttributes_t, computeInstanceSliceCount));
+SAME(offsetof(own_nvml::Attributes, memory_mib), offsetof(nvmlDeviceAttributes_t, memorySizeMB));
+SAME(sizeof(own_nvml::Process), sizeof(nvmlProcessInfo_t));
+SAME(offsetof(own_nvml::Process, memory), offsetof(nvmlProcessInfo_t, usedGpuMemory));
+SAME(offsetof(own_nvml::Process, gpu_instance), offsetof(nvmlProcessInfo_t, gpuInstanceId));
+SAME(offsetof(own_nvml::Process, compute_instance), offsetof(nvmlProcessInfo_t, computeInstanceId));
 SAME(own_nvml::kTopologySystem, NVML_TOPOLOGY_SYSTEM);
 SAME(own_nvml::kTopologyHostBridge, NVML_TOPOLOGY_HOSTBRIDGE);
 SAME(own_nvml::kRemoteSwitch, NVML_NVLINK_DEVICE_TYPE_SWITCH);
@@ -188,3 +199,12 @@ static_assert(kSameNvml<own_nvml::GetText, decltype(nvmlDeviceGetUUID)>);
 static_assert(kSameNvml<own_nvml::GetHandle, decltype(nvmlDeviceGetHandleByIndex_v2)>);
 static_assert(kSameNvml<own_nvml::GetUtilization, decltype(nvmlDeviceGetUtilizationRates)>);
 static_assert(kSameNvml<own_nvml::GetProcesses, decltype(nvmlDeviceGetComputeRunningProcesses_v3)>);
+static_assert(kSameNvml<own_nvml::GetTwoNumbers, decltype(nvmlDeviceGetMigMode)>);
+static_assert(kSameNvml<own_nvml::GetNumber, decltype(nvmlDeviceGetMaxMigDeviceCount)>);
+static_assert(kSameNvml<own_nvml::GetSlice, decltype(nvmlDeviceGetMigDeviceHandleByIndex)>);
+static_assert(kSameNvml<own_nvml::GetNumber, decltype(nvmlDeviceIsMigDeviceHandle)>);
+static_assert(
+    kSameNvml<own_nvml::GetParent, decltype(nvmlDeviceGetDeviceHandleFromMigDeviceHandle)>);
+static_assert(kSameNvml<own_nvml::GetNumber, decltype(nvmlDeviceGetGpuInstanceId)>);
+static_assert(kSameNvml<own_nvml::GetNumber, decltype(nvmlDeviceGetComputeInstanceId)>);
+static_assert(kSameNvml<own_nvml::GetAttributes, decltype(nvmlDeviceGetAttributes_v2)>);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "devices/sim/slices.h"
 #include "world.h"
 
 // NVML as far as gflow-gpumon calls it. An unmodified driver library behaves like this on a machine
@@ -32,10 +33,15 @@ abi::Return put_number(const std::optional<Value>& value, std::uint32_t* out) {
 // What the driver keeps for itself: total = reserved + used + free.
 constexpr std::uint64_t kReserved = std::uint64_t{256} << 20;
 
-abi::MemoryV2 memory_of(const gflow::Device& device) {
-  const auto total =
-      static_cast<std::uint64_t>(device.memory_total.value_or(gflow::Memory{}).bytes);
-  const auto used = static_cast<std::uint64_t>(device.memory_used.value_or(gflow::Memory{}).bytes);
+abi::MemoryV2 memory_of(const Entry& entry) {
+  const gflow::Device& device = entry.device->device;
+  const gflow::Memory all = entry.slice != nullptr ? entry.slice->memory_total
+                                                   : device.memory_total.value_or(gflow::Memory{});
+  const gflow::Memory in_use = entry.slice != nullptr
+                                   ? entry.slice->memory_used
+                                   : device.memory_used.value_or(gflow::Memory{});
+  const auto total = static_cast<std::uint64_t>(all.bytes);
+  const auto used = static_cast<std::uint64_t>(in_use.bytes);
   const std::uint64_t reserved = std::min(kReserved, total - used);
   return {abi::kMemoryV2, total, reserved, total - used - reserved, used};
 }
@@ -86,13 +92,16 @@ abi::Return nvmlDeviceGetHandleByIndex_v2(std::uint32_t index, abi::Handle* devi
 }
 
 abi::Return nvmlDeviceGetName(abi::Handle handle, char* name, std::uint32_t size) {
-  const Entry entry = enter(__func__, handle, "");
-  return entry.device == nullptr ? entry.code : put(entry.device->device.model, name, size);
+  const Entry entry = enter_any(__func__, handle, "");
+  if (entry.device == nullptr) return entry.code;
+  const gflow::Device& device = entry.device->device;
+  return put(entry.slice == nullptr ? device.model : slice_model(device, *entry.slice), name, size);
 }
 
 abi::Return nvmlDeviceGetUUID(abi::Handle handle, char* uuid, std::uint32_t size) {
-  const Entry entry = enter(__func__, handle, "");
-  return entry.device == nullptr ? entry.code : put(entry.device->device.uuid, uuid, size);
+  const Entry entry = enter_any(__func__, handle, "");
+  if (entry.device == nullptr) return entry.code;
+  return put(entry.slice == nullptr ? entry.device->device.uuid : entry.slice->uuid, uuid, size);
 }
 
 abi::Return nvmlDeviceGetPciInfo_v3(abi::Handle handle, abi::PciInfo* pci) {
@@ -103,19 +112,19 @@ abi::Return nvmlDeviceGetPciInfo_v3(abi::Handle handle, abi::PciInfo* pci) {
 }
 
 abi::Return nvmlDeviceGetMemoryInfo(abi::Handle handle, abi::MemoryV1* memory) {
-  const Entry entry = enter(__func__, handle, "memory_total");
+  const Entry entry = enter_any(__func__, handle, "memory_total");
   if (entry.device == nullptr) return entry.code;
-  const abi::MemoryV2 facts = memory_of(entry.device->device);
+  const abi::MemoryV2 facts = memory_of(entry);
   *memory = {facts.total, facts.free, facts.used + facts.reserved};
   return abi::kSuccess;
 }
 
 abi::Return nvmlDeviceGetMemoryInfo_v2(abi::Handle handle, abi::MemoryV2* memory) {
-  const Entry entry = enter(__func__, handle, "memory_total");
+  const Entry entry = enter_any(__func__, handle, "memory_total");
   if (entry.device == nullptr) return entry.code;
   if (memory->version != abi::kMemoryV2) return abi::kArgumentVersionMismatch;
-  *memory = memory_of(entry.device->device);
-  const Entry used = enter(__func__, handle, "memory_used");
+  *memory = memory_of(entry);
+  const Entry used = enter_any(__func__, handle, "memory_used");
   if (used.device == nullptr) memory->used = abi::kNotAvailable;
   return abi::kSuccess;
 }
@@ -157,16 +166,6 @@ abi::Return nvmlDeviceGetEnforcedPowerLimit(abi::Handle handle, std::uint32_t* m
   const Entry entry = enter(__func__, handle, "power_limit");
   if (entry.device == nullptr) return entry.code;
   return put_number(entry.device->device.power_limit_milliwatts, milliwatts);
-}
-
-abi::Return nvmlDeviceGetMigMode(abi::Handle handle,
-                                 std::uint32_t* current,
-                                 std::uint32_t* pending) {
-  const Entry entry = enter(__func__, handle, "");
-  if (entry.device == nullptr) return entry.code;
-  *current = entry.device->state == DeviceState::Mig ? abi::kMigOn : 0;
-  *pending = *current;
-  return abi::kSuccess;
 }
 
 }  // extern "C"

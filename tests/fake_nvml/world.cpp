@@ -32,6 +32,21 @@ using gflow::devices::sim::DeviceState;
   std::abort();
 }
 
+/// Which MIG devices there are, as text.
+std::string slices_text(const gflow::devices::sim::SimMachine& machine) {
+  std::string text;
+  for (const SimDevice& device : machine.devices) {
+    for (const SimSlice& slice : device.slices) text += slice.uuid + ' ';
+    text += '/';
+  }
+  return text;
+}
+
+// A handle: the number of the device from 1, that of its MIG device from 1, the generation.
+constexpr unsigned kSliceShift = 16;
+constexpr unsigned kGenerationShift = 32;
+constexpr std::uintptr_t kNumber = 0xFFFF;
+
 }  // namespace
 
 World& world() {
@@ -49,6 +64,7 @@ abi::Return World::load() {
     (void)std::fprintf(stderr, "fake libnvidia-ml: %s\n", read.error().message.c_str());
     return abi::kDriverNotLoaded;
   }
+  if (slices_text(*read) != slices_text(machine_)) ++generation_;
   machine_ = std::move(*read);
   return abi::kSuccess;
 }
@@ -62,25 +78,42 @@ abi::Return World::entering(std::string_view call) const {
   return static_cast<abi::Return>(fault->code);
 }
 
-const SimDevice* World::device(abi::Handle handle) const {
-  const auto number = reinterpret_cast<std::uintptr_t>(handle);
-  if (number < 1 || number > machine_.devices.size()) return nullptr;
-  return &machine_.devices[number - 1];
+World::Target World::target(abi::Handle handle) const {
+  const auto word = reinterpret_cast<std::uintptr_t>(handle);
+  const std::uintptr_t number = word & kNumber;
+  const std::uintptr_t slice = word >> kSliceShift & kNumber;
+  if (number < 1 || number > machine_.devices.size()) return {};
+  const SimDevice& device = machine_.devices[number - 1];
+  if (slice == 0) return {&device, nullptr};
+  const bool is_stale = word >> kGenerationShift != generation_;
+  if (is_stale || slice > device.slices.size()) return {};
+  return {&device, &device.slices[slice - 1]};
 }
 
 abi::Handle World::handle_of(std::size_t index) const {
   return reinterpret_cast<abi::Handle>(index + 1);  // NOLINT(performance-no-int-to-ptr): opaque
 }
 
-Entry enter(std::string_view call, abi::Handle handle, std::string_view reading) {
+abi::Handle World::handle_of(const SimDevice& device, std::size_t slice) const {
+  const auto number = static_cast<std::uintptr_t>(&device - machine_.devices.data()) + 1;
+  const std::uintptr_t word = number | (slice + 1) << kSliceShift | generation_ << kGenerationShift;
+  return reinterpret_cast<abi::Handle>(word);  // NOLINT(performance-no-int-to-ptr): opaque
+}
+
+Entry enter_any(std::string_view call, abi::Handle handle, std::string_view reading) {
   const abi::Return wanted = world().entering(call);
-  if (wanted != abi::kSuccess) return {wanted, nullptr};
-  const SimDevice* device = world().device(handle);
-  if (device == nullptr) return {abi::kInvalidArgument, nullptr};
-  if (device->state == DeviceState::Lost) return {abi::kGpuIsLost, nullptr};
+  if (wanted != abi::kSuccess) return {wanted};
+  const auto [device, slice] = world().target(handle);
+  if (device == nullptr) return {abi::kInvalidArgument};
+  if (device->state == DeviceState::Lost) return {abi::kGpuIsLost};
   const bool hidden = std::ranges::find(device->unsupported, reading) != device->unsupported.end();
-  if (hidden) return {abi::kNotSupported, nullptr};
-  return {abi::kSuccess, device};
+  if (hidden) return {abi::kNotSupported};
+  return {abi::kSuccess, device, slice};
+}
+
+Entry enter(std::string_view call, abi::Handle handle, std::string_view reading) {
+  const Entry entry = enter_any(call, handle, reading);
+  return entry.slice == nullptr ? entry : Entry{abi::kNotSupported};
 }
 
 std::string bus_id_of(const SimDevice& device) {

@@ -81,6 +81,7 @@ __all__ = [
     "LabelPart",
     "LabelShown",
     "Machine",
+    "MigDeviceShown",
     "MonitoredGpuShown",
     "MonitoredNodeShown",
     "Node",
@@ -335,6 +336,8 @@ class Device(TypedDict):
     """why it does not, or a reading is missing"""
     processes: list[DeviceProcessShown]
     """that are on it"""
+    mig: Union[MigDeviceShown, None]
+    """what it is of a GPU cut by MIG; null: a GPU"""
     available: bool
     unavailable_because: Literal["none", "broken", "drained", "in_use"]
     jobs: list[int]
@@ -394,6 +397,8 @@ class DeviceOnNodeView(TypedDict):
     """why it does not, or a reading is missing"""
     processes: list[DeviceProcessShown]
     """that are on it"""
+    mig: Union[MigDeviceShown, None]
+    """what it is of a GPU cut by MIG; null: a GPU"""
     available: bool
     unavailable_because: Literal["none", "broken", "drained", "in_use"]
     jobs: list[int]
@@ -465,6 +470,8 @@ class DeviceShown(TypedDict):
     """why it does not, or a reading is missing"""
     processes: list[DeviceProcessShown]
     """that are on it"""
+    mig: Union[MigDeviceShown, None]
+    """what it is of a GPU cut by MIG; null: a GPU"""
 
 
 class DeviceView(TypedDict):
@@ -498,6 +505,8 @@ class DeviceView(TypedDict):
     """why it does not, or a reading is missing"""
     processes: list[DeviceProcessShown]
     """that are on it"""
+    mig: Union[MigDeviceShown, None]
+    """what it is of a GPU cut by MIG; null: a GPU"""
     available: bool
     unavailable_because: Literal["none", "broken", "drained", "in_use"]
     jobs: list[int]
@@ -1116,6 +1125,17 @@ class Machine(TypedDict):
     queued: int
     held: int
     revision: int
+
+
+class MigDeviceShown(TypedDict):
+    parent: str
+    """UUID of the GPU it is cut from"""
+    profile: str
+    """how large it is, as 3g.20gb"""
+    gpu_instance: int
+    """number of the GPU instance"""
+    compute_instance: int
+    """number of the compute instance within it"""
 
 
 class MonitoredGpuShown(TypedDict):

@@ -172,13 +172,20 @@ std::vector<Check> check_gpus(const api::NodeView& node) {
              tr("jobs with --gpus are rejected, all others run; to try gflow with simulated GPUs: "
                 "gflowd up --devices sim:8xH100")}};
   }
+  const auto slices = static_cast<std::uint64_t>(std::ranges::count_if(
+      node.devices, [](const api::DeviceView& view) { return view.device.mig.has_value(); }));
   std::vector<Check> checks = {
       {tr_later("gpus"),
        Level::Ok,
        tr_format("{} found by {}{}",
                  node.devices.size(),
                  printable(node.source),
-                 node.driver.empty() ? "" : tr_format(", driver {}", printable(node.driver))),
+                 node.driver.empty() ? "" : tr_format(", driver {}", printable(node.driver))) +
+           (slices == 0 ? ""
+                        : tr_count(slices,
+                                   ", of which {} is a MIG device",
+                                   ", of which {} are MIG devices",
+                                   slices)),
        ""}};
   for (const api::DeviceView& view : node.devices) {
     const std::string name = tr_format("gpu {}", view.device.index);

@@ -129,12 +129,22 @@ std::string allocations(const api::MachineView& machine) {
   return out;
 }
 
+/// "GPU-5a... (GPU instance 2, compute instance 0)" of a MIG device.
+std::string cut_from(const Device& device) {
+  if (!device.mig) return "";
+  return tr_format("{} (GPU instance {}, compute instance {})",
+                   printable(device.mig->parent),
+                   device.mig->gpu_instance,
+                   device.mig->compute_instance);
+}
+
 std::string device_block(const api::DeviceView& view, const Painter& paint) {
   std::string out = fmt::format(
       "\n{}\n",
       paint(Style::Bold,
             fmt::format("GPU {}: {}", view.device.index, printable(view.device.model))));
   out += line("UUID", printable(view.device.uuid));
+  out += line(tr("Cut from"), cut_from(view.device));
   out += line(tr("Status"), paint(style_of(view), device_status(view)));
   if (is_draining(view)) out += line(tr("Note"), drained_text(view.drained_reason));
   return out + readings(view);
@@ -228,35 +238,25 @@ std::string other_jobs_text(std::size_t count) {
   return tr_count(count, "{} job of others", "{} jobs of others", count);
 }
 
-std::string device_status(const api::DeviceView& view) {
-  if (view.other_jobs > 0 && view.jobs.empty()) {
-    return tr_format("In use by {}", other_jobs_text(view.other_jobs));
+namespace {
+
+/// Of one that jobs have.
+std::string jobs_status(const api::DeviceView& view) {
+  if (view.jobs.empty()) return tr_format("In use by {}", other_jobs_text(view.other_jobs));
+  std::vector<std::uint64_t> jobs;
+  for (const JobId id : view.jobs) jobs.push_back(id.value);
+  if (view.other_jobs > 0) {
+    return tr_count(jobs.size(),
+                    "In use by job {} and by {}",
+                    "In use by jobs {} and by {}",
+                    fmt::join(jobs, ", "),
+                    other_jobs_text(view.other_jobs));
   }
-  if (view.has_jobs()) {
-    std::vector<std::uint64_t> jobs;
-    for (const JobId id : view.jobs) jobs.push_back(id.value);
-    if (view.other_jobs > 0) {
-      return tr_count(jobs.size(),
-                      "In use by job {} and by {}",
-                      "In use by jobs {} and by {}",
-                      fmt::join(jobs, ", "),
-                      other_jobs_text(view.other_jobs));
-    }
-    return tr_count(jobs.size(), "In use by job {}", "In use by jobs {}", fmt::join(jobs, ", "));
-  }
-  switch (view.bar) {
-    case DeviceBar::None:
-      return tr("Available");
-    case DeviceBar::Broken:
-      return view.device.trouble.empty()
-                 ? tr("Not usable")
-                 : tr_format("Not usable: {}", printable(view.device.trouble));
-    case DeviceBar::Drained:
-      return view.drained_reason.empty() ? tr("Drained")
-                                         : tr_format("Drained: {}", printable(view.drained_reason));
-    case DeviceBar::InUse:
-      break;
-  }
+  return tr_count(jobs.size(), "In use by job {}", "In use by jobs {}", fmt::join(jobs, ", "));
+}
+
+/// Of one that is used by what does not hold it.
+std::string foreign_status(const api::DeviceView& view) {
   std::string who;
   std::vector<std::uint64_t> jobs;
   for (DeviceProcess process : view.foreign) {
@@ -275,6 +275,26 @@ std::string device_status(const api::DeviceView& view) {
                         "In use by job {}, which does not hold it",
                         "In use by jobs {}, which do not hold it",
                         fmt::join(jobs, ", "));
+}
+
+}  // namespace
+
+std::string device_status(const api::DeviceView& view) {
+  if (view.has_jobs()) return jobs_status(view);
+  switch (view.bar) {
+    case DeviceBar::None:
+      return tr("Available");
+    case DeviceBar::Broken:
+      return view.device.trouble.empty()
+                 ? tr("Not usable")
+                 : tr_format("Not usable: {}", printable(view.device.trouble));
+    case DeviceBar::Drained:
+      return view.drained_reason.empty() ? tr("Drained")
+                                         : tr_format("Drained: {}", printable(view.drained_reason));
+    case DeviceBar::InUse:
+      break;
+  }
+  return foreign_status(view);
 }
 
 std::string machine_text(const api::MachineView& machine, const Painter& paint) {

@@ -14,7 +14,8 @@ namespace gflow::devices::nvml {
 /// Empty for the amounts drivers give where they have none to tell (2^64-1 and the like).
 [[nodiscard]] std::optional<Memory> memory_of(std::uint64_t bytes);
 
-/// Reads one GPU call by call; a call that fails leaves its reading empty and says why.
+/// Reads one GPU, or one MIG device of it, call by call; a call that fails leaves its reading empty
+/// and says why.
 class DeviceReader {
  public:
   DeviceReader(const Library& library, abi::Handle device) : library_(library), device_(device) {}

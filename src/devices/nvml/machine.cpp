@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "base/text.h"
+#include "core/mig_profile.h"
 #include "devices/nvml/topology.h"
 #include "devices/trouble.h"
 
@@ -39,13 +42,68 @@ Device device_of(const DeviceReport& report) {
   return device;
 }
 
+/// A MIG device of a GPU that answered.
+Device device_of(const DeviceReport& gpu, const SliceReport& slice) {
+  Device device;
+  device.vendor = "nvidia";
+  device.model = slice.name;
+  if (!find_mig_profile(slice.name)) {
+    device.model =
+        fmt::format("{} MIG {}", gpu.name.empty() ? "NVIDIA GPU" : gpu.name, slice.profile);
+  }
+  device.uuid = slice.uuid;
+  device.pci_address = gpu.pci_address;
+  device.numa_node = gpu.numa_node;
+  device.memory_total = slice.memory_total;
+  device.memory_used = slice.memory_used;
+  device.temperature_celsius = gpu.temperature_celsius;
+  for (const ProcessReport& one : slice.processes) {
+    if (one.kind == ProcessKind::Compute) device.processes.push_back(one.process);
+  }
+  device.trouble = missing_text(slice.missing);
+  if (slice.profile.empty()) {
+    device.usable = false;  // nobody could ask for it, and it is no GPU
+    device.trouble = "the driver does not tell the profile of this MIG device";
+  }
+  device.mig = MigDevice{gpu.uuid, slice.profile, slice.gpu_instance, slice.compute_instance};
+  return device;
+}
+
+/// Whether the device is, or is cut from, the GPU of the report.
+bool is_of(const Device& device, const DeviceReport& report) {
+  if (report.uuid.empty()) return device.pci_address == report.pci_address;
+  return (device.mig ? device.mig->parent : device.uuid) == report.uuid;
+}
+
+/// A GPU, or the MIG devices it is cut into. Of one that works no more they are not told: those
+/// that were known say so.
+std::vector<Device> devices_of(const DeviceReport& report, const std::vector<Device>& known) {
+  std::vector<Device> devices;
+  if (report.fatal.empty()) {
+    for (const SliceReport& slice : report.slices) devices.push_back(device_of(report, slice));
+    if (!devices.empty()) return devices;
+  }
+  const bool was_cut = std::ranges::any_of(
+      known, [&report](const Device& one) { return one.mig && is_of(one, report); });
+  if (report.fatal.empty() || !was_cut) devices.push_back(device_of(report));
+  return devices;
+}
+
 bool same_device(const Device& a, const Device& b) {
+  if (a.mig.has_value() != b.mig.has_value()) return false;
   return a.uuid.empty() || b.uuid.empty() ? a.pci_address == b.pci_address : a.uuid == b.uuid;
+}
+
+/// Whether a device that is not in the report is no more, rather than lost: its GPU works and is
+/// cut otherwise now.
+bool is_no_more(const Device& known, const Report& report) {
+  return std::ranges::any_of(report.devices, [&known](const DeviceReport& one) {
+    return one.fatal.empty() && is_of(known, one);
+  });
 }
 
 /// What a GPU is does not change; a dying one may give its UUID and no name.
 void keep_identity(Device& fresh, const Device& known) {
-  fresh.index = known.index;
   if (fresh.uuid.empty()) fresh.uuid = known.uuid;
   if (fresh.pci_address.empty()) fresh.pci_address = known.pci_address;
   if (!fresh.numa_node) fresh.numa_node = known.numa_node;
@@ -55,9 +113,16 @@ void keep_identity(Device& fresh, const Device& known) {
 
 Device lost(Device device) {
   without_readings(device);
-  device.trouble = kLostTrouble;
+  device.trouble = device.mig ? kSliceLostTrouble : kLostTrouble;
   device.usable = false;
   return device;
+}
+
+/// How many GPUs that is: those of a GPU's slices count once.
+std::size_t gpus_among(const std::vector<Device>& devices) {
+  std::set<std::string> gpus;
+  for (const Device& one : devices) gpus.insert(one.mig ? one.mig->parent : one.uuid);
+  return gpus.size();
 }
 
 }  // namespace
@@ -67,26 +132,30 @@ Machine machine_after(const Machine& before, const Report& report) {
   after.source = "nvml";
   after.driver = report.driver;
   after.note.clear();
+  after.devices.clear();
   std::vector<Device> fresh;
-  for (const DeviceReport& one : report.devices) fresh.push_back(device_of(one));
-  std::size_t lost_count = 0;
-  for (Device& known : after.devices) {
-    const auto same = [&known](const Device& one) { return same_device(one, known); };
-    const auto found = std::ranges::find_if(fresh, same);
-    if (found == fresh.end()) {
-      known = lost(std::move(known));
-      ++lost_count;
-      continue;
+  for (const DeviceReport& one : report.devices) {
+    std::ranges::move(devices_of(one, before.devices), std::back_inserter(fresh));
+  }
+  std::vector<Device> losses;
+  for (const Device& known : before.devices) {
+    const auto found = std::ranges::find_if(
+        fresh, [&known](const Device& one) { return same_device(one, known); });
+    if (found != fresh.end()) {
+      keep_identity(*found, known);
+      after.devices.push_back(std::move(*found));
+      fresh.erase(found);
+    } else if (!is_no_more(known, report)) {
+      losses.push_back(known);
+      after.devices.push_back(lost(known));
     }
-    keep_identity(*found, known);
-    known = std::move(*found);
-    fresh.erase(found);
   }
-  for (Device& one : fresh) {
-    one.index = static_cast<int>(after.devices.size());
-    after.devices.push_back(std::move(one));
+  std::ranges::move(fresh, std::back_inserter(after.devices));
+  for (std::size_t at = 0; at < after.devices.size(); ++at) {
+    after.devices[at].index = static_cast<int>(at);
   }
-  after.topology = topology_after(after, report);
+  after.topology = topology_after(before, after.devices, report);
+  const std::size_t lost_count = gpus_among(losses);
   if (report.unreachable.size() > lost_count) {
     after.note = fmt::format("{} more in the machine that the driver cannot open: {}",
                              report.unreachable.size() - lost_count,

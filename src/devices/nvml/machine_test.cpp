@@ -91,6 +91,50 @@ TEST(NvmlMachine, ADyingGpuKeepsItsIdentityAndNoReading) {
   EXPECT_FALSE(device.usable);
 }
 
+Report one_cut() {
+  Report report = two();
+  report.devices[0].mig = true;
+  for (const char* uuid : {"MIG-1", "MIG-2"}) {
+    SliceReport slice{.name = "NVIDIA A40 MIG 3g.20gb", .uuid = uuid, .profile = "3g.20gb"};
+    slice.memory_total = Memory::gib(20);
+    report.devices[0].slices.push_back(slice);
+  }
+  return report;
+}
+
+TEST(NvmlMachine, AGpuThatIsCutIsItsSlices) {
+  const Machine cut = machine_after({}, one_cut());
+  EXPECT_EQ(summary(cut), "0 MIG-1; 1 MIG-2; 2 GPU-b; ");
+  EXPECT_EQ(cut.devices[0].mig, (MigDevice{"GPU-a", "3g.20gb", 0, 0}));
+  EXPECT_EQ(cut.devices[0].utilization_percent, std::nullopt);
+  EXPECT_EQ(summary(machine_after(machine_after({}, two()), one_cut())),
+            "0 GPU-b; 1 MIG-1; 2 MIG-2; ");
+  EXPECT_EQ(summary(machine_after(cut, two())), "0 GPU-b; 1 GPU-a; ");
+  Report other = one_cut();
+  other.devices[0].slices[0].uuid = "MIG-3";
+  EXPECT_EQ(summary(machine_after(cut, other)), "0 MIG-2; 1 GPU-b; 2 MIG-3; ");
+  other.devices[0].slices[1].profile = other.devices[0].slices[1].name = "";
+  EXPECT_FALSE(machine_after(cut, other).devices[0].usable) << "nobody can ask for it";
+}
+
+TEST(NvmlMachine, SlicesOfALostGpuStay) {
+  const Machine cut = machine_after({}, one_cut());
+  Report gone = one_cut();
+  gone.devices.erase(gone.devices.begin());
+  gone.unreachable = {"GPU is lost"};
+  const Machine after = machine_after(cut, gone);
+  EXPECT_EQ(summary(after), "0 MIG-1 unusable; 1 MIG-2 unusable; 2 GPU-b; ");
+  EXPECT_EQ(after.devices[0].trouble, kSliceLostTrouble);
+  EXPECT_EQ(machine_after(after, one_cut()), cut);
+  Report dying = one_cut();
+  dying.devices[0].fatal = "GPU requires reset";
+  dying.devices[0].uuid.clear();
+  dying.devices[0].slices.clear();
+  EXPECT_EQ(summary(machine_after(cut, dying)), "0 MIG-1 unusable; 1 MIG-2 unusable; 2 GPU-b; ");
+  EXPECT_EQ(summary(machine_after({}, dying)), "0  unusable; 1 GPU-b; ");
+  EXPECT_EQ(machine_after(machine_stale(cut, "no answer"), one_cut()), cut);
+}
+
 TEST(NvmlMachine, OnlyComputeProcessesCount) {
   Report report = two();
   report.devices[0].processes = {{{900, "root", "Xorg", Memory::mib(100)}, ProcessKind::Graphics},

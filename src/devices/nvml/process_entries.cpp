@@ -28,8 +28,8 @@ std::vector<abi::Process> entries_of(std::span<const std::byte> buffer,
                                      std::size_t bytes_each) {
   std::vector<abi::Process> entries;
   for (std::size_t at = 0; at < count && (at + 1) * bytes_each <= buffer.size(); ++at) {
-    abi::Process entry{};
-    std::memcpy(&entry, buffer.data() + at * bytes_each, sizeof entry);
+    abi::Process entry{0, 0, abi::kNoInstance, abi::kNoInstance};
+    std::memcpy(&entry, buffer.data() + at * bytes_each, std::min(bytes_each, sizeof entry));
     entries.push_back(entry);
   }
   return entries;

@@ -29,17 +29,39 @@ json process_json(const ProcessReport& one) {
           {"kind", one.kind == ProcessKind::Compute ? "compute" : "graphics"}};
 }
 
+json processes_json(const std::vector<ProcessReport>& processes) {
+  json list = json::array();
+  for (const ProcessReport& one : processes) list.push_back(process_json(one));
+  return list;
+}
+
+json missing_json(const std::vector<Missing>& missing) {
+  json object = json::object();
+  for (const Missing& one : missing) object[one.reading] = one.why;
+  return object;
+}
+
+json slice_json(const SliceReport& slice) {
+  return {{"name", slice.name},
+          {"uuid", slice.uuid},
+          {"profile", slice.profile},
+          {"gpu_instance", slice.gpu_instance},
+          {"compute_instance", slice.compute_instance},
+          {"memory_total_bytes", bytes_or_null(slice.memory_total)},
+          {"memory_used_bytes", bytes_or_null(slice.memory_used)},
+          {"processes", processes_json(slice.processes)},
+          {"missing", missing_json(slice.missing)}};
+}
+
 json device_json(const DeviceReport& device) {
-  json processes = json::array();
-  for (const ProcessReport& one : device.processes) processes.push_back(process_json(one));
+  json slices = json::array();
+  for (const SliceReport& one : device.slices) slices.push_back(slice_json(one));
   json peers = json::array();
   for (const PeerReport& one : device.peers) {
     peers.push_back({{"pci_address", one.pci_address},
                      {"path", path_class_name(one.path)},
                      {"links", one.links}});
   }
-  json missing = json::object();
-  for (const Missing& one : device.missing) missing[one.reading] = one.why;
   return {{"name", device.name},
           {"uuid", device.uuid},
           {"pci_address", device.pci_address},
@@ -51,8 +73,9 @@ json device_json(const DeviceReport& device) {
           {"power_milliwatts", or_null(device.power_milliwatts)},
           {"power_limit_milliwatts", or_null(device.power_limit_milliwatts)},
           {"mig", or_null(device.mig)},
-          {"processes", processes},
-          {"missing", missing},
+          {"slices", slices},
+          {"processes", processes_json(device.processes)},
+          {"missing", missing_json(device.missing)},
           {"fatal", device.fatal},
           {"peers", peers},
           {"switch_links", device.switch_links}};
@@ -79,6 +102,34 @@ ProcessReport process_from(const json& one) {
   return read;
 }
 
+std::vector<ProcessReport> processes_from(const json& list) {
+  std::vector<ProcessReport> read;
+  for (const json& process : list) read.push_back(process_from(process));
+  return read;
+}
+
+std::vector<Missing> missing_from(const json& object) {
+  std::vector<Missing> read;
+  for (const auto& [reading, why] : object.items()) {
+    read.push_back({reading, why.get<std::string>()});
+  }
+  return read;
+}
+
+SliceReport slice_from(const json& one) {
+  SliceReport read;
+  read.name = one.at("name").get<std::string>();
+  read.uuid = one.at("uuid").get<std::string>();
+  read.profile = one.at("profile").get<std::string>();
+  read.gpu_instance = one.at("gpu_instance").get<int>();
+  read.compute_instance = one.at("compute_instance").get<int>();
+  read.memory_total = memory_at(one, "memory_total_bytes");
+  read.memory_used = memory_at(one, "memory_used_bytes");
+  read.processes = processes_from(one.at("processes"));
+  read.missing = missing_from(one.at("missing"));
+  return read;
+}
+
 DeviceReport device_from(const json& one) {
   DeviceReport read;
   read.name = one.at("name").get<std::string>();
@@ -92,10 +143,9 @@ DeviceReport device_from(const json& one) {
   read.power_milliwatts = optional_at<int>(one, "power_milliwatts");
   read.power_limit_milliwatts = optional_at<int>(one, "power_limit_milliwatts");
   read.mig = optional_at<bool>(one, "mig");
-  for (const json& process : one.at("processes")) read.processes.push_back(process_from(process));
-  for (const auto& [reading, why] : one.at("missing").items()) {
-    read.missing.push_back({reading, why.get<std::string>()});
-  }
+  for (const json& slice : one.at("slices")) read.slices.push_back(slice_from(slice));
+  read.processes = processes_from(one.at("processes"));
+  read.missing = missing_from(one.at("missing"));
   read.fatal = one.at("fatal").get<std::string>();
   for (const json& peer : one.at("peers")) {
     const auto path = parse_path_class(peer.at("path").get<std::string>());

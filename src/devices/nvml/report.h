@@ -32,6 +32,21 @@ struct PeerReport {
   friend bool operator==(const PeerReport&, const PeerReport&) = default;
 };
 
+/// A MIG device of a GPU.
+struct SliceReport {
+  std::string name;
+  std::string uuid;
+  std::string profile;  ///< "3g.20gb"
+  int gpu_instance = 0;
+  int compute_instance = 0;
+  std::optional<Memory> memory_total;
+  std::optional<Memory> memory_used;
+  std::vector<ProcessReport> processes;
+  std::vector<Missing> missing;  ///< why one of the above is empty
+
+  friend bool operator==(const SliceReport&, const SliceReport&) = default;
+};
+
 /// One GPU as the driver answered.
 struct DeviceReport {
   std::string name;
@@ -44,7 +59,8 @@ struct DeviceReport {
   std::optional<int> temperature_celsius;
   std::optional<int> power_milliwatts;
   std::optional<int> power_limit_milliwatts;
-  std::optional<bool> mig;  ///< cut into slices; empty if the model cannot be
+  std::optional<bool> mig;          ///< MIG is enabled; empty if the model has none
+  std::vector<SliceReport> slices;  ///< its MIG devices
   std::vector<ProcessReport> processes;
   std::vector<Missing> missing;   ///< why one of the above is empty
   std::string fatal;              ///< why the GPU cannot be used at all: "GPU is lost"; "" else

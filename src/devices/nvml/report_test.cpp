@@ -18,6 +18,7 @@ Report sample() {
                     432'000,
                     700'000,
                     false,
+                    {},
                     {{{4242, "alice", "python", Memory::gib(19)}, ProcessKind::Compute},
                      {{900, "", "Xorg", std::nullopt}, ProcessKind::Graphics}},
                     {},
@@ -27,7 +28,19 @@ Report sample() {
   DeviceReport empty;
   empty.missing = {{"power", "Not Supported"}, {"processes", "Insufficient Permissions"}};
   empty.fatal = "GPU is lost";
-  return {"", "590.48.01", {full, empty}, {"GPU is lost"}, {{0, "0-23,48-71"}}};
+  DeviceReport cut;
+  cut.mig = true;
+  cut.slices = {{"NVIDIA H100 80GB HBM3 MIG 3g.40gb",
+                 "MIG-1",
+                 "3g.40gb",
+                 2,
+                 0,
+                 Memory::mib(40448),
+                 Memory::mib(11091),
+                 {{{21180, "alice", "memhog", Memory::mib(2296)}, ProcessKind::Compute}},
+                 {}},
+                {"", "MIG-2", "1c.3g.40gb", 9, 1, {}, {}, {}, {{"memory_total", "Unknown Error"}}}};
+  return {"", "590.48.01", {full, empty, cut}, {"GPU is lost"}, {{0, "0-23,48-71"}}};
 }
 
 TEST(Report, ReadsWhatItWrites) {

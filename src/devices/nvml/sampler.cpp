@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "devices/nvml/device_reader.h"
 #include "devices/nvml/host_facts.h"
+#include "devices/nvml/processes.h"
+#include "devices/nvml/slices.h"
 #include "devices/pci_address.h"
 
 namespace gflow::devices::nvml {
@@ -33,28 +35,6 @@ std::string library_error(abi::Return code, const std::string& text) {
       return "no permission to use the NVIDIA driver";
     default:
       return fmt::format("the NVIDIA driver does not work: {}", text);
-  }
-}
-
-struct List {
-  const char* call;
-  ProcessKind kind;
-};
-constexpr List kCompute = {"nvmlDeviceGetComputeRunningProcesses", ProcessKind::Compute};
-constexpr std::array<List, 2> kFurther = {
-    {{"nvmlDeviceGetMPSComputeRunningProcesses", ProcessKind::Compute},  // clients of MPS
-     {"nvmlDeviceGetGraphicsRunningProcesses", ProcessKind::Graphics}}};
-
-/// Adds the processes of a list that are in none before it: one that computes and draws computes.
-void add_processes(std::vector<ProcessReport>& all,
-                   const std::vector<abi::Process>& list,
-                   ProcessKind kind) {
-  for (const abi::Process& one : list) {
-    const int pid = static_cast<int>(one.pid);
-    const auto same = [pid](const ProcessReport& other) { return other.process.pid == pid; };
-    if (std::ranges::any_of(all, same)) continue;
-    const DeviceProcess process{pid, process_user(pid), process_name(pid), memory_of(one.memory)};
-    all.push_back({process, kind});
   }
 }
 
@@ -134,12 +114,11 @@ DeviceReport Sampler::read_device(abi::Handle device) {
   reader.power();
   reader.partitions();
   reader.report().numa_node = numa_node(sysfs_, reader.report().pci_address);
-  const auto computing = processes_.read(library_, device, kCompute.call);
-  if (!reader.gave(computing.code, "processes")) return reader.report();
-  std::vector<ProcessReport>& processes = reader.report().processes;
-  add_processes(processes, computing.processes, kCompute.kind);
-  for (const List& list : kFurther) {
-    add_processes(processes, processes_.read(library_, device, list.call).processes, list.kind);
+  Processes processes = read_processes(library_, processes_, {device});
+  if (reader.gave(processes.code, "processes"))
+    reader.report().processes = std::move(processes.all);
+  if (reader.report().mig == true) {
+    reader.report().slices = read_slices(library_, processes_, device);
   }
   return reader.report();
 }

@@ -9,8 +9,10 @@
 #include "base/text.h"
 #include "devices/missing.h"
 #include "devices/pci_address.h"
+#include "devices/sim/field_values.h"
 #include "devices/sim/links.h"
 #include "devices/sim/placing.h"
+#include "devices/sim/slices.h"
 #include "devices/sim/yaml.h"
 
 namespace gflow::devices::sim {
@@ -21,7 +23,6 @@ constexpr Range kCelsius{0, 150};
 constexpr Range kWatts{0, 10'000};
 constexpr Range kNode{0, 1023};
 constexpr Range kCpus{1, 65'536};
-constexpr Range kPid{1, 1 << 22};  // PID_MAX_LIMIT of a 64-bit kernel
 constexpr Range kNvmlCode{1, 999};
 
 const std::vector<std::string>& gpu_keys() {
@@ -39,45 +40,9 @@ const std::vector<std::string>& gpu_keys() {
                                                 "power_limit_watts",
                                                 "unsupported",
                                                 "state",
+                                                "mig",
                                                 "processes"};
   return keys;
-}
-
-template <typename Target>
-Result<void> take_number(const Fields& fields, const char* key, Range range, Target& target) {
-  const auto number = GF_TRY(fields.number(key, range));
-  if (number) target = static_cast<int>(*number);
-  return {};
-}
-
-/// One of a few words, as its place among them; empty if the key is not there.
-Result<std::optional<std::size_t>> choice(const Fields& fields,
-                                          std::string_view key,
-                                          const std::vector<std::string>& words) {
-  const auto text = GF_TRY(fields.text(key));
-  if (!text) return std::optional<std::size_t>();
-  const auto found = std::ranges::find(words, *text);
-  if (found == words.end()) {
-    return fields.error(key,
-                        fmt::format("'{}' is none of {}", printable(*text), join(words, ", ")));
-  }
-  return static_cast<std::size_t>(found - words.begin());
-}
-
-Result<SimProcess> read_process(const Yaml& node, const Fields& gpu, std::size_t at) {
-  const std::string path = fmt::format("{}[{}]", gpu.path_of("processes"), at);
-  const Fields fields =
-      GF_TRY(Fields::of(node, gpu.file(), path, {"pid", "user", "name", "memory", "kind"}));
-  const auto pid = GF_TRY(fields.number("pid", kPid));
-  if (!pid) return fields.error("pid", "is needed");
-  SimProcess made;
-  made.process.pid = static_cast<int>(*pid);
-  made.process.user = GF_TRY(fields.text("user")).value_or("");
-  made.process.name = GF_TRY(fields.text("name")).value_or("");
-  made.process.memory = GF_TRY(fields.memory("memory"));
-  const auto kind = GF_TRY(choice(fields, "kind", {"compute", "graphics"}));
-  made.kind = kind == 1 ? ProcessKind::Graphics : ProcessKind::Compute;
-  return made;
 }
 
 /// The device of "model", or of "model" and "memory_total" where the table does not know it.
@@ -156,13 +121,7 @@ Result<void> read_readings(const Fields& gpu, SimDevice& made) {
 Result<SimDevice> read_device(const Fields& gpu) {
   SimDevice made = GF_TRY(start_device(gpu));
   GF_CHECK(read_identity(gpu, made.device));
-  const std::vector<Yaml> processes = GF_TRY(gpu.list("processes"));
-  if (processes.size() > kMaxProcesses) {
-    return gpu.error("processes", fmt::format("at most {} processes", kMaxProcesses));
-  }
-  for (std::size_t at = 0; at < processes.size(); ++at) {
-    made.processes.push_back(GF_TRY(read_process(processes[at], gpu, at)));
-  }
+  made.processes = GF_TRY(read_processes(gpu));
   GF_CHECK(read_readings(gpu, made));
   made.unsupported = GF_TRY(gpu.texts("unsupported"));
   for (const std::string& name : made.unsupported) {
@@ -175,6 +134,8 @@ Result<SimDevice> read_device(const Fields& gpu) {
   }
   constexpr std::array kStates = {DeviceState::Ok, DeviceState::Lost, DeviceState::Mig};
   made.state = kStates.at(GF_TRY(choice(gpu, "state", {"ok", "lost", "mig"})).value_or(0));
+  made.slices = GF_TRY(read_slices(gpu, made));
+  if (gpu.find("mig") != nullptr && made.state == DeviceState::Ok) made.state = DeviceState::Mig;
   return made;
 }
 

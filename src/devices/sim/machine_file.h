@@ -22,13 +22,23 @@ struct SimProcess {
 enum class DeviceState {
   Ok,
   Lost,  ///< fallen off the bus: the driver knows it was there and nothing more
-  Mig,   ///< cut into MIG slices
+  Mig,   ///< MIG is enabled
+};
+
+/// A MIG device of a GPU.
+struct SimSlice {
+  std::string uuid;
+  MigDevice mig;  ///< its parent is set once that has its UUID
+  Memory memory_total{};
+  Memory memory_used{};
+  std::vector<SimProcess> processes;
 };
 
 struct SimDevice {
   Device device;  ///< every reading it has; processes and trouble are left to machine_of()
   DeviceState state = DeviceState::Ok;
   std::vector<SimProcess> processes;
+  std::vector<SimSlice> slices;          ///< in the order of their instances
   std::vector<std::string> unsupported;  ///< names of missing.h
 };
 

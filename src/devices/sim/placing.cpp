@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "devices/pci_address.h"
+#include "devices/sim/slices.h"
 
 namespace gflow::devices::sim {
 namespace {
@@ -31,17 +32,6 @@ std::uint64_t scrambled(std::string_view text) {
   return hash ^ (hash >> 31);
 }
 
-std::string made_up_uuid(const Device& device) {
-  const std::uint64_t high = scrambled(fmt::format("{}/{}/high", device.model, device.index));
-  const std::uint64_t low = scrambled(fmt::format("{}/{}/low", device.model, device.index));
-  return fmt::format("GPU-{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-                     high >> 32,
-                     high >> 16 & 0xFFFF,
-                     high & 0xFFFF,
-                     low >> 48,
-                     low & 0xFFFF'FFFF'FFFF);
-}
-
 Result<void> give_addresses(std::vector<SimDevice>& devices) {
   std::set<std::string> taken;
   for (const SimDevice& one : devices) {
@@ -61,6 +51,18 @@ Result<void> give_addresses(std::vector<SimDevice>& devices) {
 }
 
 }  // namespace
+
+std::string made_up_uuid(std::string_view prefix, std::string_view of) {
+  const std::uint64_t high = scrambled(fmt::format("{}/high", of));
+  const std::uint64_t low = scrambled(fmt::format("{}/low", of));
+  return fmt::format("{}-{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+                     prefix,
+                     high >> 32,
+                     high >> 16 & 0xFFFF,
+                     high & 0xFFFF,
+                     low >> 48,
+                     low & 0xFFFF'FFFF'FFFF);
+}
 
 SimDevice idle_device(const Model& model) {
   SimDevice made;
@@ -86,9 +88,16 @@ Result<std::vector<SimDevice>> placed(std::vector<SimDevice> devices) {
     Device& device = devices[at].device;
     device.index = static_cast<int>(at);
     if (!device.numa_node) device.numa_node = at < first_node ? 0 : 1;
-    if (device.uuid.empty()) device.uuid = made_up_uuid(device);
+    if (device.uuid.empty()) {
+      device.uuid = made_up_uuid("GPU", fmt::format("{}/{}", device.model, device.index));
+    }
+    name_slices(devices[at]);
     if (!uuids.insert(device.uuid).second) {
       return fail(Code::Usage, fmt::format("two GPUs have the UUID {}", printable(device.uuid)));
+    }
+    for (const SimSlice& slice : devices[at].slices) {
+      if (uuids.insert(slice.uuid).second) continue;
+      return fail(Code::Usage, fmt::format("two devices have the UUID {}", printable(slice.uuid)));
     }
   }
   return devices;

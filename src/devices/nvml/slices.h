@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "cuda/nvml_abi.h"
+#include "devices/nvml/library.h"
+#include "devices/nvml/process_list.h"
+#include "devices/nvml/report.h"
+
+namespace gflow::devices::nvml {
+
+/// The MIG devices that a GPU with MIG enabled has now, by their instances. Handles of theirs go
+/// stale when instances are created or destroyed, so they are looked up anew at each reading; one
+/// that goes meanwhile is left out.
+[[nodiscard]] std::vector<SliceReport> read_slices(const Library& library,
+                                                   ProcessList& list,
+                                                   abi::Handle gpu);
+
+}  // namespace gflow::devices::nvml
