@@ -17,7 +17,7 @@ endif()
 set(made ${CMAKE_BINARY_DIR}/kubelet_api)
 file(MAKE_DIRECTORY ${made})
 set(sources "")
-foreach(path deviceplugin/api/device_plugin deviceplugin/api/pod_resources dra/api/dra dra/api/plugin_registration)
+foreach(path deviceplugin/api/device_plugin deviceplugin/api/pod_resources dra/api/dra dra/api/dra_health dra/api/plugin_registration)
   # While it is configured, as other generated files are: what looks at sources without building them finds these headers.
   set(proto ${CMAKE_SOURCE_DIR}/src/${path}.proto)
   cmake_path(GET proto STEM api)

@@ -26,6 +26,12 @@ TEST(GpuNumber, CountsGpusWhereSomeAreCut) {
   machine.devices[0].mig = MigDevice{"GPU-a", "3g.20gb", 1, 0};
   machine.devices[1].mig = MigDevice{"GPU-a", "3g.20gb", 2, 0};
   EXPECT_EQ(numbers(), (std::vector{0, 0, 1, 2}));
+  Device gone;  // of which a job knows the index alone
+  gone.index = 4;
+  gone.vendor = "nvidia";
+  gone.mig = MigDevice{};
+  machine.devices.push_back(gone);
+  EXPECT_EQ(numbers(), (std::vector{0, 0, 1, 2, 4}));
 }
 
 }  // namespace

@@ -144,14 +144,20 @@ void set_visible(EnvironmentChanges& changes,
 }
 
 /// What a job sees that sees all. CUDA passes GPUs by where it is told of a MIG device, too, so
-/// those are named only where there is nothing else.
+/// those are named only where it could use nothing else.
 std::vector<int> all_to_see(const Machine& machine) {
-  std::vector<int> gpus;
-  std::vector<int> slices;
+  const bool has_gpu = std::ranges::any_of(machine.devices, [](const Device& device) {
+    return device.vendor == "nvidia" && !device.mig && device.usable;
+  });
+  const bool has_slice = std::ranges::any_of(
+      machine.devices, [](const Device& device) { return device.mig.has_value(); });
+  std::vector<int> seen;
   for (const Device& device : machine.devices) {
-    (device.mig ? slices : gpus).push_back(device.index);
+    const bool is_left_out =
+        device.mig ? has_gpu : device.vendor == "nvidia" && has_slice && !has_gpu;
+    if (!is_left_out) seen.push_back(device.index);
   }
-  return gpus.empty() ? slices : gpus;
+  return seen;
 }
 
 void set_devices(EnvironmentChanges& changes,

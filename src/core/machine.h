@@ -37,7 +37,7 @@ struct JobUse {
 
 /// What a MIG device is: the slice of a GPU that a compute instance in a GPU instance is.
 struct MigDevice {
-  std::string parent;   ///< UUID of the GPU it is cut from
+  std::string parent;   ///< UUID of the GPU it is cut from; "" and 0 of one that is gone
   std::string profile;  ///< "1g.10gb"
   int gpu_instance = 0;
   int compute_instance = 0;

@@ -28,6 +28,10 @@ std::vector<Device> held_devices(const engine::State& state,
       device.vendor = grant.vendor;
       device.model = "GPU";
       device.uuid = grant.uuid;
+      if (grant.uuid.starts_with("MIG-")) {
+        device.model = "MIG device";
+        device.mig = MigDevice{};  // of which GPU is not known
+      }
       held.push_back(std::move(device));
     }
   }

@@ -355,6 +355,10 @@ void Loop::show_hpc_jobs() {
     std::ranges::copy(state_.holders(parts_.node, device->index),
                       std::back_inserter(jobs[gpu_number(*device, devices)]));
   }
+  for (auto& [gpu, its] : jobs) {  // one may have several MIG devices of it
+    std::ranges::sort(its);
+    its.erase(std::ranges::unique(its).begin(), its.end());
+  }
   hpc_jobs_.show(jobs);
 }
 

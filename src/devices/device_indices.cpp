@@ -17,7 +17,7 @@ std::size_t place(int index) { return static_cast<std::size_t>(index); }
 Device missing(Device device) {
   without_readings(device);
   device.uses.clear();
-  device.trouble = kGoneTrouble;
+  device.trouble = device.mig ? kSliceGoneTrouble : kGoneTrouble;
   device.usable = false;
   return device;
 }

@@ -8,6 +8,8 @@ namespace gflow::devices {
 constexpr const char* kLostTrouble = "the driver lost this GPU (it may have fallen off the bus)";
 constexpr const char* kGoneTrouble =
     "this GPU is not in the machine any more, and a job holds it until it ends";
+constexpr const char* kSliceGoneTrouble =
+    "this MIG device is not there any more, and a job holds it until it ends";
 constexpr const char* kMigTrouble =
     "MIG is enabled and there is no MIG device: create some (nvidia-smi mig -cgi PROFILES -C), or "
     "turn it off (nvidia-smi -mig 0)";

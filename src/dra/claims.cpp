@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "dra/pod_claims.h"
+#include "dra/slices.h"
 #include "kube/fields.h"
 
 namespace gflow::dra {
@@ -187,6 +188,20 @@ Result<void> Claims::remove_all(const std::string& uid) {
     if (!removed) done = std::move(removed);
   }
   return done;
+}
+
+std::vector<DeviceHealth> Claims::health() const {
+  const Here here = this->here();
+  std::vector<DeviceHealth> all;
+  for (const Device& device : here.machine.devices) {
+    std::string name = device_name(device);
+    if (name.empty()) continue;
+    all.push_back({here.node,
+                   std::move(name),
+                   device.usable,
+                   device.usable ? std::string() : device.trouble});
+  }
+  return all;
 }
 
 void Claims::tell_ended() {

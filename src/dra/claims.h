@@ -38,6 +38,8 @@ class Claims {
   /// No pod has it any more. Done also where it never was ready.
   [[nodiscard]] Result<void> unprepare(const ClaimName& name);
 
+  /// Of all devices that are in slices.
+  [[nodiscard]] std::vector<DeviceHealth> health() const;
   /// Tells processes of claims which of them have ended.
   void tell_ended();
   /// What was made larger than it is, or is nobody's.

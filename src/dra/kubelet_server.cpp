@@ -5,10 +5,13 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 #include "base/text.h"
 #include "dra.grpc.pb.h"
+#include "dra_health.grpc.pb.h"
 #include "os/file.h"
 #include "plugin_registration.grpc.pb.h"
 
@@ -73,6 +76,57 @@ class KubeletServer::ClaimService final : public api::DRAPlugin::Service {
   const KubeletServer::Handlers& handlers_;
 };
 
+class KubeletServer::HealthService final : public v1alpha1::DRAResourceHealth::Service {
+ public:
+  explicit HealthService(const KubeletServer::Handlers& handlers) : handlers_(handlers) {}
+
+  void end() {
+    const std::lock_guard lock(mutex_);
+    is_ended_ = true;
+    changed_.notify_all();
+  }
+
+  /// Where it changes, and again, as what was told is good for half a minute.
+  grpc::Status NodeWatchResources(
+      grpc::ServerContext* context,
+      const v1alpha1::NodeWatchResourcesRequest* /*request*/,
+      grpc::ServerWriter<v1alpha1::NodeWatchResourcesResponse>* writer) override {
+    constexpr int kMostLooksBetween = 10;
+    std::unique_lock lock(mutex_);
+    std::vector<DeviceHealth> told;
+    for (int looks = 0; !is_ended_ && !context->IsCancelled(); ++looks) {
+      std::vector<DeviceHealth> now = handlers_.health();
+      if (looks % kMostLooksBetween == 0 || now != told) {
+        if (!writer->Write(message_of(now))) break;
+        told = std::move(now);
+      }
+      // One who went away is not told of by anything else.
+      changed_.wait_for(lock, std::chrono::seconds(1));
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  static v1alpha1::NodeWatchResourcesResponse message_of(const std::vector<DeviceHealth>& devices) {
+    v1alpha1::NodeWatchResourcesResponse all;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    for (const DeviceHealth& one : devices) {
+      v1alpha1::DeviceHealth* const told = all.add_devices();
+      told->mutable_device()->set_pool_name(one.pool);
+      told->mutable_device()->set_device_name(one.device);
+      told->set_health(one.is_healthy ? v1alpha1::HEALTHY : v1alpha1::UNHEALTHY);
+      told->set_last_updated_time(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+      told->set_message(printable(one.message));
+    }
+    return all;
+  }
+
+  const KubeletServer::Handlers& handlers_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_ended_ = false;
+};
+
 class KubeletServer::RegistrationService final : public pluginregistration::Registration::Service {
  public:
   RegistrationService(const KubeletServer::Handlers& handlers,
@@ -107,10 +161,11 @@ class KubeletServer::RegistrationService final : public pluginregistration::Regi
 
 namespace {
 
-Result<std::unique_ptr<grpc::Server>> serve(const std::string& socket, grpc::Service& service) {
+Result<std::unique_ptr<grpc::Server>> serve(const std::string& socket,
+                                            const std::vector<grpc::Service*>& services) {
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix://" + socket, grpc::InsecureServerCredentials());
-  builder.RegisterService(&service);
+  for (grpc::Service* const one : services) builder.RegisterService(one);
   if (auto server = builder.BuildAndStart()) return server;
   return fail(Code::Failure, fmt::format("cannot listen at '{}'", printable(socket)));
 }
@@ -126,8 +181,10 @@ class KubeletServer::Running {
         claims_socket(directory + "/dra.sock"),
         registration_socket(fmt::format("{}/{}-reg.sock", plugins, driver)),
         claims(handlers),
+        health(handlers),
         registration(handlers, driver, claims_socket) {}
   ~Running() {
+    health.end();
     const auto end = std::chrono::system_clock::now() + std::chrono::seconds(1);
     if (registration_server) registration_server->Shutdown(end);
     if (claims_server) claims_server->Shutdown(end);
@@ -139,8 +196,8 @@ class KubeletServer::Running {
   Result<void> begin() {
     GF_CHECK(os::make_directories(directory, 0750));
     GF_CHECK(os::make_directories(plugins, 0750));
-    claims_server = GF_TRY(serve(claims_socket, claims));
-    registration_server = GF_TRY(serve(registration_socket, registration));
+    claims_server = GF_TRY(serve(claims_socket, {&claims, &health}));
+    registration_server = GF_TRY(serve(registration_socket, {&registration}));
     return {};
   }
 
@@ -150,6 +207,7 @@ class KubeletServer::Running {
   const std::string claims_socket;
   const std::string registration_socket;
   ClaimService claims;
+  HealthService health;
   RegistrationService registration;
   std::unique_ptr<grpc::Server> claims_server;
   std::unique_ptr<grpc::Server> registration_server;

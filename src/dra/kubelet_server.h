@@ -28,6 +28,16 @@ struct ReadyDevice {
   std::string cdi;       ///< "vendor/class=name"; "" where another one of the request has it
 };
 
+/// How a device is.
+struct DeviceHealth {
+  std::string pool;
+  std::string device;
+  bool is_healthy = false;
+  std::string message;  ///< what is wrong with it
+
+  friend bool operator==(const DeviceHealth&, const DeviceHealth&) = default;
+};
+
 /// Serves the kubelet of this node on two sockets below its directory, by threads of its own: one
 /// where it looks for plugins, and one for claims.
 class KubeletServer {
@@ -39,6 +49,8 @@ class KubeletServer {
                                                    const std::function<bool()>& is_given_up)>
         prepare;
     std::function<Result<void>(const ClaimName&)> unprepare;
+    /// Of all devices.
+    std::function<std::vector<DeviceHealth>()> health;
     /// It took the driver up ("") or says why not.
     std::function<void(const std::string& why)> registered;
   };
@@ -57,6 +69,7 @@ class KubeletServer {
 
  private:
   class ClaimService;
+  class HealthService;
   class RegistrationService;
   class Running;
   std::unique_ptr<Running> running_;

@@ -112,6 +112,7 @@ class Driver {
                return claims_.prepare(name, is_given_up);
              },
          .unprepare = [this](const ClaimName& name) { return claims_.unprepare(name); },
+         .health = [this] { return claims_.health(); },
          .registered = [this](const std::string& why) { note_registration(why); }});
     if (server) {
       server_ = *std::move(server);

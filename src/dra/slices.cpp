@@ -101,6 +101,7 @@ Json capacity_of(const Device& device, bool can_share) {
 }  // namespace
 
 std::string device_name(const Device& device) {
+  if (device.mig) return "";
   std::string name = to_lower(device.uuid);
   for (char& letter : name) {
     const bool is_taken = (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9');

@@ -18,7 +18,8 @@ constexpr const char* kMemory = "memory";  ///< bytes
 constexpr const char* kShare = "share";    ///< of its time: 1 is all
 
 /// What a device is called in slices and claims: of its UUID, so that a claim that outlives a boot
-/// is of the device it was given. "" of one that has none.
+/// is of the device it was given. "" of one that has none, and of a slice of MIG: those are left to
+/// NVIDIA's driver, as who asks for a GPU here means a whole one.
 [[nodiscard]] std::string device_name(const Device& device);
 
 /// `devices` of slices, all of the machine that have a name. `can_share`: containers are held to

@@ -79,6 +79,9 @@ TEST(Slices, WhatIsNoAddressKubernetesKnowsIsNotTold) {
 
 TEST(Slices, OneWithoutAUuidIsNotTold) {
   Device nameless = gpu(0);
+  nameless.mig = MigDevice{.parent = "GPU-1", .profile = "3g.40gb"};
+  EXPECT_EQ(slice_devices({.devices = {nameless}}, true).size(), 0U) << "nor a slice of MIG";
+  nameless.mig.reset();
   nameless.uuid.clear();
   EXPECT_EQ(slice_devices({.devices = {nameless}}, true).size(), 0U);
   nameless.uuid = "--";

@@ -166,6 +166,13 @@ Result<void> check_sense(const Policy& policy, const Request& request) {
                           request.gpus,
                           join(request.models, "|")));
   }
+  const auto slices = std::ranges::count_if(request.models, catalogue::is_slice);
+  if (request.gpus > 1 && slices > 0 && slices < std::ssize(request.models)) {
+    return fail(Code::Usage,
+                tr_format("a program that has a MIG device sees no whole GPU: request one of '{}', "
+                          "or several of one kind",
+                          join(request.models, "|")));
+  }
   if (request.mode == GpuMode::TimeSlice && request.gpus > 0 && request.gpu_memory == Memory{}) {
     return fail(Code::Usage,
                 tr("time-sliced jobs hold their GPU memory all the time: give its amount, such as "

@@ -214,6 +214,10 @@ TEST(Environment, MigDevicesAreNamedByUuid) {
   Job sees = job_of();
   sees.spec.request = {.gpus = 0, .see_all = true};
   expect(Environment(sees, {}, machine), {{"CUDA_VISIBLE_DEVICES", "GPU-0,GPU-3"}});
+  machine.devices[0].usable = false;
+  machine.devices[3].vendor = "amd";
+  expect(Environment(sees, {}, machine),
+         {{"CUDA_VISIBLE_DEVICES", "MIG-1,MIG-2"}, {"ROCR_VISIBLE_DEVICES", "0"}});
   machine.devices.erase(machine.devices.begin());
   machine.devices.pop_back();
   expect(Environment(sees, {}, machine), {{"CUDA_VISIBLE_DEVICES", "MIG-1,MIG-2"}});

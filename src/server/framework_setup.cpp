@@ -112,13 +112,23 @@ api::GpuConfig config_of(const Job& job, const Attempt& attempt, const Machine& 
   return config;
 }
 
+/// How many of its devices a program sees: of MIG devices the first.
+int devices_seen(const api::GpuConfig& config, const Machine& machine) {
+  const auto is_slice = [&machine](const auto& one) {
+    const Device* const device = find_device(machine, one.index);
+    return device != nullptr && device->mig.has_value();
+  };
+  return std::ranges::any_of(config.devices, is_slice) ? std::min(config.gpu_count, 1)
+                                                       : config.gpu_count;
+}
+
 Result<api::PytorchConfig> pytorch_config(const api::GpuNeed& need,
                                           const api::GpuConfig& config,
                                           const Machine& machine) {
   constexpr double kDigits = 10'000;
   const VendorNames& names = names_of(config, machine);
   api::PytorchConfig torch;
-  for (int i = 0; i < config.gpu_count; ++i) {
+  for (int i = 0; i < devices_seen(config, machine); ++i) {
     torch.devices.push_back(fmt::format("{}:{}", names.torch, i));
   }
   torch.backend = config.gpu_count == 0 ? "gloo" : names.backend;
@@ -139,9 +149,11 @@ Result<api::PytorchConfig> pytorch_config(const api::GpuNeed& need,
 }
 
 Result<api::TensorflowConfig> tensorflow_config(const api::GpuNeed& need,
-                                                const api::GpuConfig& config) {
+                                                const api::GpuConfig& config,
+                                                const Machine& machine) {
   api::TensorflowConfig tensorflow;
-  for (int i = 0; i < config.gpu_count; ++i) {
+  const int seen = devices_seen(config, machine);
+  for (int i = 0; i < seen; ++i) {
     tensorflow.devices.push_back(fmt::format("/GPU:{}", i));
   }
   if (tensorflow.devices.empty()) tensorflow.devices.emplace_back("/CPU:0");
@@ -155,7 +167,7 @@ Result<api::TensorflowConfig> tensorflow_config(const api::GpuNeed& need,
   tensorflow.memory_growth = !tensorflow.memory_limit_mb;
   const bool mixed = need.mixed_precision && config.gpu_count > 0;
   tensorflow.mixed_precision_policy = mixed ? "mixed_float16" : "float32";
-  tensorflow.strategy = config.gpu_count > 1 ? "MirroredStrategy" : "OneDeviceStrategy";
+  tensorflow.strategy = seen > 1 ? "MirroredStrategy" : "OneDeviceStrategy";
   return tensorflow;
 }
 

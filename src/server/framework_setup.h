@@ -19,7 +19,8 @@ namespace gflow::server {
                                                         const api::GpuConfig& config,
                                                         const Machine& machine);
 [[nodiscard]] Result<api::TensorflowConfig> tensorflow_config(const api::GpuNeed& need,
-                                                              const api::GpuConfig& config);
+                                                              const api::GpuConfig& config,
+                                                              const Machine& machine);
 /// Where the processes of a distributed training meet: MASTER_ADDR, MASTER_PORT and WORLD_SIZE,
 /// added to the environment. The port is the first of the allocation's own, so that each process
 /// that asks is told the same; where it was given none, one that is free now.

@@ -50,7 +50,8 @@ Result<api::GpuAllocation> view_of_need(const Exchange& exchange,
   if (framework == Framework::None) return view;
   if (need.distributed_training) GF_CHECK(add_rendezvous(service.ports(job), config));
   if (framework == Framework::Tensorflow) {
-    view.tensorflow_config = GF_TRY(tensorflow_config(need, config));
+    view.tensorflow_config =
+        GF_TRY(tensorflow_config(need, config, *machine_of(service.state(), view.node_name)));
   } else {
     view.pytorch_config =
         GF_TRY(pytorch_config(need, config, *machine_of(service.state(), view.node_name)));

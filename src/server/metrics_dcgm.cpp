@@ -21,6 +21,12 @@ std::string bus_id(const std::string& address) {
   return id;
 }
 
+/// Of "NVIDIA A100 80GB PCIe MIG 1g.10gb" what is before the slice.
+std::string model_of_gpu(const Device& device) {
+  const std::size_t slice = device.mig ? device.model.find(" MIG ") : std::string::npos;
+  return device.model.substr(0, slice);
+}
+
 std::vector<MetricLabels> label_sets(const api::NodeView& node, const api::DeviceView& view) {
   const Device& device = view.device;
   std::vector<const Device*> all;
@@ -30,12 +36,12 @@ std::vector<MetricLabels> label_sets(const api::NodeView& node, const api::Devic
                       {"UUID", device.mig ? device.mig->parent : device.uuid},
                       {"pci_bus_id", bus_id(device.pci_address)},
                       {"device", "nvidia" + index},
-                      {"modelName", device.model},
+                      {"modelName", model_of_gpu(device)},
                       {"Hostname", node.name}};
   if (device.mig) {
     own.push_back({"GPU_I_PROFILE", device.mig->profile});
     own.push_back({"GPU_I_ID", std::to_string(device.mig->gpu_instance)});
-    own.push_back({"compute_instance", std::to_string(device.mig->compute_instance)});
+    own.push_back({"compute_instance", std::to_string(device.mig->compute_instance)});  // ours
   }
   if (view.jobs.empty()) return {own};
   std::vector<MetricLabels> sets;

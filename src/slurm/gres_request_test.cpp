@@ -38,6 +38,7 @@ TEST(SlurmGresRequest, NothingElseCanBeGiven) {
       {"gpu:a100-40g:4/gpu:a100-80g:4/gpu:v100:1", "1(A100)", "a100-40g, a100-80g"},
       {"gpu:a100:2,gpu:a100_3g.20gb:4", "1", "gpu:a100:1"},
       {"gpu:a100_3g.20gb:4", "1", "there are: a100_3g.20gb"},
+      {"gpu:a100:2,gpu:a100_3g.20gb:4", "2(3g.20gb)", "gpu:a100_3g.20gb:2"},
       {"gpu:4/gpu:v100:2", "1(V100)", "gpu:v100:1"},
       {"gpu:v100:2/gpu:a100:2/gpu:t4:1", "1(A100|V100)", kNameOne},
       {"gpu:v100:2", "1", "gpu:1"},

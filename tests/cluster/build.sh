@@ -45,6 +45,7 @@ runtime k8s.io/cri-api runtime/v1
 deviceplugin k8s.io/kubelet deviceplugin/v1beta1
 podresources k8s.io/kubelet podresources/v1
 dra k8s.io/kubelet dra/v1
+drahealth k8s.io/kubelet dra-health/v1alpha1
 pluginregistration k8s.io/kubelet pluginregistration/v1"
 }
 
@@ -62,7 +63,7 @@ build_missing() {
   fi
   for program in "${@#--}"; do
     if [[ ! -f $made/$program ]]; then build "$made" "k8s.io/kubernetes/cmd/$program"; fi
-    if [[ $program == kubelet && ! -f $made/protocols/pluginregistration.proto ]]; then copy_protocols "$made/protocols"; fi
+    if [[ $program == kubelet && ! -f $made/protocols/drahealth.proto ]]; then copy_protocols "$made/protocols"; fi
   done
 }
 

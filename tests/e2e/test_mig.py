@@ -113,7 +113,7 @@ def test_slices_are_followed_while_they_are_cut(nvidia):
     write(nvidia, "uuid: GPU-a, mig: [{profile: 3g.40gb, uuid: MIG-new}]", "uuid: GPU-b")
     found = until(nvidia, lambda gpus: "MIG-new" in gpus.values())
     gone = next(one for one in found if one["uuid"] == "MIG-3")
-    assert gone["index"] == where["MIG-3"] and not gone["usable"] and "not in the machine any more" in gone["trouble"]
+    assert gone["index"] == where["MIG-3"] and not gone["usable"] and "this MIG device is not there any more" in gone["trouble"]
     assert {one["uuid"] for one in found} == {"GPU-b", "MIG-3", "MIG-new"}
     assert logged(nvidia, "--gpus", "1(3g.40gb)").endswith(" MIG-new\n")
     nvidia.kill_daemon()

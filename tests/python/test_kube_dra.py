@@ -293,6 +293,12 @@ def test_the_example_of_the_documents_is_taken(node, kube, driver, document, sec
     assert said(node, name) == [["0.5", "1", "8192"]]
 
 
+def health_of(pod):
+    """Of the devices that its container has by claims."""
+    [container] = pod["status"].get("containerStatuses", [{}])
+    return [device["health"] for one in container.get("allocatedResourcesStatus", ()) for device in one["resources"]]
+
+
 def test_a_gpu_that_breaks_is_not_allocated(node, kube, driver):
     machine = node.run / "machine.yaml"
     machine.write_text(gpus("GPU-a", "GPU-b"))
@@ -304,11 +310,14 @@ def test_a_gpu_that_breaks_is_not_allocated(node, kube, driver):
     machine.write_text(gpus("GPU-a", "GPU-b", lost=[other]))
     [broken] = [one for one in made.until_told(2, lambda devices: any("taints" in one for one in devices)) if "taints" in one]
     assert uuid_of(broken) == other and broken["attributes"]["trouble"]["string"]
+    until(kube, lambda pods: health_of(pods["first"]) == ["Healthy"])
     one_claim(kube, "next", "+whole", TELL)
     until_told(kube, "next", "cannot allocate all claims")
     machine.write_text(gpus("GPU-a", "GPU-b"))
     until_ended(kube, "next")
     assert said(node, "next")[0][0] == other
+    machine.write_text(gpus("GPU-a", "GPU-b", lost=[its]))
+    until(kube, lambda pods: health_of(pods["first"]) == ["Unhealthy"])  # it goes on, and its owner sees it
     delete(kube, "first")
 
 
@@ -352,8 +361,8 @@ def test_a_machine_with_many_gpus_has_as_many_slices_as_it_takes(node, kube, dri
     assert len(listed(kube, "ResourceSlice")) == 2
     machine.write_text(gpus(*(f"GPU-{i}" for i in range(70)), lost=["GPU-3"]))
     made.until_told(70, lambda devices: any("taints" in one for one in devices))
-    pools = [one["spec"]["pool"] for one in listed(kube, "ResourceSlice").values()]
-    assert {one["generation"] for one in pools} == {2} and {one["resourceSliceCount"] for one in pools} == {2}
+    pools = until(kube, lambda slices: {one["spec"]["pool"]["generation"] for one in slices.values()} == {2}, kind="ResourceSlice").values()
+    assert [one["spec"]["pool"]["resourceSliceCount"] for one in pools] == [2, 2]
 
 
 def test_slices_that_somebody_took_away_come_back(node, kube, driver):

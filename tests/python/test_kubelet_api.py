@@ -30,7 +30,7 @@ def described(file, tmp_path):
 
 @pytest.mark.parametrize(("own", "theirs", "is_all"), [
     ("deviceplugin/api/device_plugin", "deviceplugin", True), ("deviceplugin/api/pod_resources", "podresources", False),
-    ("dra/api/dra", "dra", True), ("dra/api/plugin_registration", "pluginregistration", True)])
+    ("dra/api/dra", "dra", True), ("dra/api/dra_health", "drahealth", True), ("dra/api/plugin_registration", "pluginregistration", True)])
 def test_methods_and_fields_are_those_of_kubernetes(own, theirs, is_all, tmp_path, kube_package):
     original = needed(programs() / f"protocols/{theirs}.proto", "the kubelet's protocols")
     ours, original = (described(file, tmp_path) for file in (SOURCES / f"{own}.proto", original))

@@ -120,6 +120,10 @@ void DeviceReader::partitions() {
   const abi::Return code =
       library_.call<abi::GetTwoNumbers>("nvmlDeviceGetMigMode", device_, &current, &pending);
   if (code == abi::kSuccess) report_.mig = current == abi::kMigOn;
+  // Models without MIG, and drivers that do not know it, say so.
+  if (code != abi::kSuccess && code != abi::kNotSupported && code != abi::kFunctionNotFound) {
+    report_.mig_unread = library_.error_text(code);
+  }
 }
 
 }  // namespace gflow::devices::nvml

@@ -15,6 +15,10 @@
 namespace gflow::devices::nvml {
 namespace {
 
+std::string unread_text(const DeviceReport& gpu) {
+  return fmt::format("the driver does not tell how this GPU is cut by MIG: {}", gpu.mig_unread);
+}
+
 /// Readings and trouble of a GPU that answered.
 Device device_of(const DeviceReport& report) {
   Device device;
@@ -34,11 +38,12 @@ Device device_of(const DeviceReport& report) {
   }
   device.trouble = missing_text(report.missing);
   if (report.mig == true) device.trouble = kMigTrouble;
+  if (!report.mig_unread.empty()) device.trouble = unread_text(report);
   if (!report.fatal.empty()) {
     without_readings(device);
     device.trouble = fmt::format("the driver says: {}", report.fatal);
   }
-  device.usable = report.fatal.empty() && report.mig != true;
+  device.usable = report.fatal.empty() && report.mig != true && report.mig_unread.empty();
   return device;
 }
 
@@ -48,8 +53,9 @@ Device device_of(const DeviceReport& gpu, const SliceReport& slice) {
   device.vendor = "nvidia";
   device.model = slice.name;
   if (!find_mig_profile(slice.name)) {
-    device.model =
-        fmt::format("{} MIG {}", gpu.name.empty() ? "NVIDIA GPU" : gpu.name, slice.profile);
+    device.model = fmt::format("{} MIG {}",
+                               gpu.name.empty() ? "NVIDIA GPU" : gpu.name,
+                               slice.profile.empty() ? "device" : slice.profile);
   }
   device.uuid = slice.uuid;
   device.pci_address = gpu.pci_address;
@@ -65,14 +71,20 @@ Device device_of(const DeviceReport& gpu, const SliceReport& slice) {
     device.usable = false;  // nobody could ask for it, and it is no GPU
     device.trouble = "the driver does not tell the profile of this MIG device";
   }
+  if (!slice.fatal.empty()) {
+    without_readings(device);
+    device.usable = false;
+    device.trouble = fmt::format("the driver says: {}", slice.fatal);
+  }
   device.mig = MigDevice{gpu.uuid, slice.profile, slice.gpu_instance, slice.compute_instance};
   return device;
 }
 
 /// Whether the device is, or is cut from, the GPU of the report.
 bool is_of(const Device& device, const DeviceReport& report) {
-  if (report.uuid.empty()) return device.pci_address == report.pci_address;
-  return (device.mig ? device.mig->parent : device.uuid) == report.uuid;
+  const std::string& uuid = device.mig ? device.mig->parent : device.uuid;
+  if (report.uuid.empty() || uuid.empty()) return device.pci_address == report.pci_address;
+  return uuid == report.uuid;
 }
 
 /// A GPU, or the MIG devices it is cut into. Of one that works no more they are not told: those
@@ -81,11 +93,12 @@ std::vector<Device> devices_of(const DeviceReport& report, const std::vector<Dev
   std::vector<Device> devices;
   if (report.fatal.empty()) {
     for (const SliceReport& slice : report.slices) devices.push_back(device_of(report, slice));
-    if (!devices.empty()) return devices;
+    if (!devices.empty()) return devices;  // what was known besides is kept, if it may be there
   }
   const bool was_cut = std::ranges::any_of(
       known, [&report](const Device& one) { return one.mig && is_of(one, report); });
-  if (report.fatal.empty() || !was_cut) devices.push_back(device_of(report));
+  const bool is_known = report.fatal.empty() && report.mig_unread.empty();
+  if (is_known || !was_cut) devices.push_back(device_of(report));
   return devices;
 }
 
@@ -98,22 +111,25 @@ bool same_device(const Device& a, const Device& b) {
 /// cut otherwise now.
 bool is_no_more(const Device& known, const Report& report) {
   return std::ranges::any_of(report.devices, [&known](const DeviceReport& one) {
-    return one.fatal.empty() && is_of(known, one);
+    return one.fatal.empty() && one.mig_unread.empty() && is_of(known, one);
   });
 }
 
 /// What a GPU is does not change; a dying one may give its UUID and no name.
 void keep_identity(Device& fresh, const Device& known) {
   if (fresh.uuid.empty()) fresh.uuid = known.uuid;
+  if (fresh.mig && fresh.mig->parent.empty()) fresh.mig->parent = known.mig->parent;
   if (fresh.pci_address.empty()) fresh.pci_address = known.pci_address;
   if (!fresh.numa_node) fresh.numa_node = known.numa_node;
   if (!fresh.usable && fresh.model == "NVIDIA GPU") fresh.model = known.model;
   if (!fresh.usable && !fresh.memory_total) fresh.memory_total = known.memory_total;
 }
 
-Device lost(Device device) {
+/// `report`: of the GPU that it is cut from; null where the driver has none.
+Device lost(Device device, const DeviceReport* report) {
   without_readings(device);
   device.trouble = device.mig ? kSliceLostTrouble : kLostTrouble;
+  if (report != nullptr && !report->mig_unread.empty()) device.trouble = unread_text(*report);
   device.usable = false;
   return device;
 }
@@ -147,7 +163,9 @@ Machine machine_after(const Machine& before, const Report& report) {
       fresh.erase(found);
     } else if (!is_no_more(known, report)) {
       losses.push_back(known);
-      after.devices.push_back(lost(known));
+      const auto of = std::ranges::find_if(
+          report.devices, [&known](const DeviceReport& one) { return is_of(known, one); });
+      after.devices.push_back(lost(known, of == report.devices.end() ? nullptr : &*of));
     }
   }
   std::ranges::move(fresh, std::back_inserter(after.devices));

@@ -171,6 +171,33 @@ TEST(NvmlMig, SlicesComeAndGo) {
   ASSERT_TRUE(becomes(*source, "0 A100-80G; 1 A100-80G; "));
 }
 
+TEST(NvmlMig, SlicesOfWhichTheDriverDoesNotTellAreKeptAndNotGivenOut) {
+  const MachineFolder folder;
+  const std::string gpus = "gpus: [{model: A100, mig: [3g.40gb, 2g.20gb]}, {model: A100}]\n";
+  folder.write(gpus);
+  const auto source = source_of(folder);
+  const std::string all = "0 A100-3g.40gb 1/0; 1 A100-2g.20gb 3/0; 2 A100-80G; ";
+  ASSERT_EQ(devices_text(source->machine()), all);
+  const std::string some = "0 A100-3g.40gb 1/0 unusable; 1 A100-2g.20gb 3/0 unusable; 2 A100-80G";
+  struct Case {
+    const char* call;
+    const char* others;  // of the GPU that is not cut, of which that is not known then
+  };
+  for (const Case& c : {Case{"nvmlDeviceGetMaxMigDeviceCount: 4", "; "},
+                        Case{"nvmlDeviceGetMigDeviceHandleByIndex: 999", "; "},
+                        Case{"nvmlDeviceGetGpuInstanceId: 4", "; "},
+                        Case{"nvmlDeviceGetUUID: 999", "; "},
+                        Case{"nvmlDeviceGetMigMode: 999", " unusable; "}}) {
+    folder.write(gpus + "nvml: {calls: {" + c.call + "}}");
+    ASSERT_TRUE(becomes(*source, some + c.others)) << c.call;
+    EXPECT_TRUE(source->machine().devices[0].trouble.starts_with(
+        "the driver does not tell how this GPU is cut by MIG: "))
+        << source->machine().devices[0].trouble;
+    folder.write(gpus);
+    ASSERT_TRUE(becomes(*source, all)) << c.call;
+  }
+}
+
 TEST(NvmlMig, AThousandSlicesLeaveNothing) {
   const MachineFolder folder;
   const auto cut = [&folder](int time) {

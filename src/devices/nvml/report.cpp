@@ -50,7 +50,8 @@ json slice_json(const SliceReport& slice) {
           {"memory_total_bytes", bytes_or_null(slice.memory_total)},
           {"memory_used_bytes", bytes_or_null(slice.memory_used)},
           {"processes", processes_json(slice.processes)},
-          {"missing", missing_json(slice.missing)}};
+          {"missing", missing_json(slice.missing)},
+          {"fatal", slice.fatal}};
 }
 
 json device_json(const DeviceReport& device) {
@@ -74,6 +75,7 @@ json device_json(const DeviceReport& device) {
           {"power_limit_milliwatts", or_null(device.power_limit_milliwatts)},
           {"mig", or_null(device.mig)},
           {"slices", slices},
+          {"mig_unread", device.mig_unread},
           {"processes", processes_json(device.processes)},
           {"missing", missing_json(device.missing)},
           {"fatal", device.fatal},
@@ -127,6 +129,7 @@ SliceReport slice_from(const json& one) {
   read.memory_used = memory_at(one, "memory_used_bytes");
   read.processes = processes_from(one.at("processes"));
   read.missing = missing_from(one.at("missing"));
+  read.fatal = one.at("fatal").get<std::string>();
   return read;
 }
 
@@ -144,6 +147,7 @@ DeviceReport device_from(const json& one) {
   read.power_limit_milliwatts = optional_at<int>(one, "power_limit_milliwatts");
   read.mig = optional_at<bool>(one, "mig");
   for (const json& slice : one.at("slices")) read.slices.push_back(slice_from(slice));
+  read.mig_unread = one.at("mig_unread").get<std::string>();
   read.processes = processes_from(one.at("processes"));
   read.missing = missing_from(one.at("missing"));
   read.fatal = one.at("fatal").get<std::string>();

@@ -43,6 +43,7 @@ struct SliceReport {
   std::optional<Memory> memory_used;
   std::vector<ProcessReport> processes;
   std::vector<Missing> missing;  ///< why one of the above is empty
+  std::string fatal;             ///< why it cannot be used at all; "" else
 
   friend bool operator==(const SliceReport&, const SliceReport&) = default;
 };
@@ -61,6 +62,9 @@ struct DeviceReport {
   std::optional<int> power_limit_milliwatts;
   std::optional<bool> mig;          ///< MIG is enabled; empty if the model has none
   std::vector<SliceReport> slices;  ///< its MIG devices
+  /// Why it is not known whether MIG is enabled, or which MIG devices there are besides these; ""
+  /// where it is.
+  std::string mig_unread;
   std::vector<ProcessReport> processes;
   std::vector<Missing> missing;   ///< why one of the above is empty
   std::string fatal;              ///< why the GPU cannot be used at all: "GPU is lost"; "" else

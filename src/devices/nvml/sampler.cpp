@@ -118,7 +118,7 @@ DeviceReport Sampler::read_device(abi::Handle device) {
   if (reader.gave(processes.code, "processes"))
     reader.report().processes = std::move(processes.all);
   if (reader.report().mig == true) {
-    reader.report().slices = read_slices(library_, processes_, device);
+    read_slices(library_, processes_, device, reader.report());
   }
   return reader.report();
 }

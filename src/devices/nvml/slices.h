@@ -10,11 +10,9 @@
 
 namespace gflow::devices::nvml {
 
-/// The MIG devices that a GPU with MIG enabled has now, by their instances. Handles of theirs go
-/// stale when instances are created or destroyed, so they are looked up anew at each reading; one
-/// that goes meanwhile is left out.
-[[nodiscard]] std::vector<SliceReport> read_slices(const Library& library,
-                                                   ProcessList& list,
-                                                   abi::Handle gpu);
+/// Reads the MIG devices that a GPU with MIG enabled has now into its report, by their instances.
+/// Handles of theirs go stale when instances are created or destroyed, so they are looked up anew
+/// at each reading; one that goes meanwhile is left out.
+void read_slices(const Library& library, ProcessList& list, abi::Handle gpu, DeviceReport& report);
 
 }  // namespace gflow::devices::nvml

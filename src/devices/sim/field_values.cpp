@@ -55,4 +55,11 @@ Result<std::vector<SimProcess>> read_processes(const Fields& fields) {
   return processes;
 }
 
+Result<std::optional<std::string>> read_uuid(const Fields& fields) {
+  constexpr std::size_t kMost = 80;
+  auto uuid = GF_TRY(fields.text("uuid"));
+  if (!uuid || (!uuid->empty() && uuid->size() <= kMost && printable(*uuid) == *uuid)) return uuid;
+  return fields.error("uuid", fmt::format("has to be 1 to {} visible characters", kMost));
+}
+
 }  // namespace gflow::devices::sim

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,9 @@ template <typename Target>
 [[nodiscard]] Result<std::optional<std::size_t>> choice(const Fields& fields,
                                                         std::string_view key,
                                                         const std::vector<std::string>& words);
+
+/// "uuid" of a GPU or a MIG device, of 1 to 80 visible characters.
+[[nodiscard]] Result<std::optional<std::string>> read_uuid(const Fields& fields);
 
 /// The list "processes" of a GPU or a MIG device, at most kMaxProcesses.
 [[nodiscard]] Result<std::vector<SimProcess>> read_processes(const Fields& fields);

@@ -73,12 +73,7 @@ Result<void> read_identity(const Fields& gpu, Device& device) {
     GF_CHECK(choice(gpu, "vendor", {"nvidia", "amd", "intel", "ascend"}));
     device.vendor = *vendor;
   }
-  if (const auto uuid = GF_TRY(gpu.text("uuid"))) {
-    if (uuid->empty() || uuid->size() > 80 || printable(*uuid) != *uuid) {
-      return gpu.error("uuid", "has to be 1 to 80 visible characters");
-    }
-    device.uuid = *uuid;
-  }
+  if (auto uuid = GF_TRY(read_uuid(gpu))) device.uuid = *std::move(uuid);
   if (const auto address = GF_TRY(gpu.text("pci_address"))) {
     const auto normal = normal_pci_address(*address);
     if (!normal) {

@@ -113,7 +113,7 @@ Result<SimSlice> read_slice(const Fields& fields, const std::vector<SimSlice>& b
                         fmt::format("'{}' is no MIG profile, such as 3g.20gb", printable(text)));
   }
   SimSlice made;
-  made.uuid = GF_TRY(fields.text("uuid")).value_or("");
+  made.uuid = GF_TRY(read_uuid(fields)).value_or("");
   made.mig.profile = mig_profile_text(*profile);
   made.mig.gpu_instance = instance_for(before, *profile);
   GF_CHECK(take_number(fields, "gpu_instance", kInstance, made.mig.gpu_instance));
@@ -129,8 +129,14 @@ Result<SimSlice> read_slice(const Fields& fields, const std::vector<SimSlice>& b
 Result<std::vector<SimSlice>> read_slices(const Fields& gpu, const SimDevice& made) {
   std::vector<SimSlice> slices;
   const std::vector<Yaml> nodes = GF_TRY(gpu.list("mig"));
+  if (gpu.find("mig") != nullptr && made.device.vendor != "nvidia") {
+    return gpu.error("mig", "only GPUs of NVIDIA have MIG");
+  }
   if (nodes.empty()) return slices;
-  if (made.device.vendor != "nvidia") return gpu.error("mig", "only GPUs of NVIDIA have MIG");
+  const auto too_many = [&gpu] {
+    return gpu.error("mig", fmt::format("a GPU is cut into {} slices at most", kComputeSlices));
+  };
+  if (std::ssize(nodes) > kComputeSlices) return too_many();
   const Memory all = made.device.memory_total.value_or(Memory{});
   for (std::size_t at = 0; at < nodes.size(); ++at) {
     const Yaml map = as_map(nodes[at]);
@@ -142,9 +148,7 @@ Result<std::vector<SimSlice>> read_slices(const Fields& gpu, const SimDevice& ma
         {"profile", "uuid", "gpu_instance", "compute_instance", "memory_used", "processes"}));
     slices.push_back(GF_TRY(read_slice(fields, slices, all)));
   }
-  if (taken_of_gpu(slices) > kComputeSlices) {
-    return gpu.error("mig", fmt::format("a GPU is cut into {} slices at most", kComputeSlices));
-  }
+  if (taken_of_gpu(slices) > kComputeSlices) return too_many();
   const auto place = [](const SimSlice& one) {
     return std::tuple(one.mig.gpu_instance, one.mig.compute_instance);
   };
