@@ -19,6 +19,7 @@ Report sample() {
                     700'000,
                     false,
                     {},
+                    "",
                     {{{4242, "alice", "python", Memory::gib(19)}, ProcessKind::Compute},
                      {{900, "", "Xorg", std::nullopt}, ProcessKind::Graphics}},
                     {},
@@ -38,8 +39,19 @@ Report sample() {
                  Memory::mib(40448),
                  Memory::mib(11091),
                  {{{21180, "alice", "memhog", Memory::mib(2296)}, ProcessKind::Compute}},
-                 {}},
-                {"", "MIG-2", "1c.3g.40gb", 9, 1, {}, {}, {}, {{"memory_total", "Unknown Error"}}}};
+                 {},
+                 ""},
+                {"",
+                 "MIG-2",
+                 "1c.3g.40gb",
+                 9,
+                 1,
+                 {},
+                 {},
+                 {},
+                 {{"memory_total", "Unknown Error"}},
+                 "GPU requires reset"}};
+  cut.mig_unread = "Insufficient Permissions";
   return {"", "590.48.01", {full, empty, cut}, {"GPU is lost"}, {{0, "0-23,48-71"}}};
 }
 
