@@ -23,8 +23,8 @@ using kube::text;
 std::unexpected<Error> refuse(std::string why) { return fail(Code::WrongState, std::move(why)); }
 
 /// Of "main/small", the second of several that "main" may be, it is "main" that containers name.
-std::string base_request(std::string request) {
-  return std::move(request).substr(0, request.find('/'));
+std::string base_request(const std::string& request) {
+  return request.substr(0, request.find('/'));
 }
 
 const Json& allocation_of(const Json& claim) {

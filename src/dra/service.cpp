@@ -64,11 +64,9 @@ class Driver {
                           machine.devices.size(),
                           machine.source));
     if (!machine.note.empty()) log_.warn(machine.note);
-    Periodic publishing(kPublishAgain, [this] { publish(); });
-    const Periodic dropping(kDropGone, [this] { claims_.drop_gone(); });
-    publishing_ = &publishing;
+    publishing_ = std::make_unique<Periodic>(kPublishAgain, [this] { publish(); });
+    dropping_ = std::make_unique<Periodic>(kDropGone, [this] { claims_.drop_gone(); });
     while (!signals_.next()) turn();
-    server_.reset();  // its threads use what ends here
     return {};
   }
 
@@ -97,7 +95,7 @@ class Driver {
       if (told == told_) return;
       told_ = std::move(told);
     }
-    if (publishing_ != nullptr) publishing_->now();
+    if (publishing_) publishing_->now();
   }
 
   /// It comes to us: it watches the folder where the socket is.
@@ -150,9 +148,10 @@ class Driver {
   Publisher publisher_;
   std::mutex told_mutex_;
   nlohmann::json told_ = nlohmann::json::array();  ///< devices of the slices
-  Periodic* publishing_ = nullptr;                 ///< while it runs
   Repeated clean_up_{kCleanUp};
   Repeated read_{kReadAgain};
+  std::unique_ptr<Periodic> publishing_;
+  std::unique_ptr<Periodic> dropping_;
   std::unique_ptr<KubeletServer> server_;  ///< ends first
 };
 
