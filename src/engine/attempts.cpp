@@ -127,6 +127,12 @@ void Step::run_again(JobId id, const Outcome& outcome, Count count) {
 void Step::take(const event::AttemptRevoked& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
+  // Nothing is known of the node: the next one is tried.
+  if (auto at = index_.health.find(attempt_of(*job)->allocation.node);
+      at != index_.health.end() && at->second.trial == event.job) {
+    at->second.trial.reset();
+    put_health(at->first);
+  }
   const Stop* stopped = stop_of(*job);
   if (stopped != nullptr && stopped->reason != EndReason::Preempted) {
     return end(event.job, Status::Cancelled, {.reason = EndReason::Cancelled});
@@ -135,11 +141,6 @@ void Step::take(const event::AttemptRevoked& event) {
   if (const auto* starting = std::get_if<Starting>(&job->state)) {
     queued.requeues = starting->requeues;
     queued.preemption_at = starting->preemption_at;
-  }
-  if (auto at = index_.health.find(attempt_of(*job)->allocation.node);
-      at != index_.health.end() && at->second.trial == event.job) {
-    at->second.trial.reset();
-    put_health(at->first);
   }
   const Attempt attempt = *attempt_of(*job);
   to_queue(event.job, std::move(queued));

@@ -138,6 +138,24 @@ RC_GTEST_PROP(EngineProperty, WhateverHappensNothingIsHeldTwiceAndNothingIsForgo
   check_that_all_end(world);
 }
 
+/// Found by the one above: a launch that was to show whether a node is well again, cancelled
+/// before it began, kept the node closed for ever.
+TEST(EngineProperty, WhoIsCancelledWhileANodeIsTriedLeavesItOpen) {
+  using Kind = Act::Kind;
+  World world(Order::Learned);
+  for (const Act& act : {Act{.kind = Kind::Launches, .which = 2},  // the nodes have no space
+                         Act{.kind = Kind::Submit},
+                         Act{.kind = Kind::Submit},
+                         Act{.kind = Kind::Launches, .which = 5},  // they are not answered
+                         Act{.kind = Kind::Reports},
+                         Act{.kind = Kind::Wait, .which = 1},
+                         Act{.kind = Kind::Cancel, .which = 0}}) {
+    world.act(act);
+  }
+  world.heal();
+  EXPECT_EQ(world.state().check(), "") << world.told();
+}
+
 /// A stream of small jobs that never ends, of whatever kind, does not keep a big one from starting.
 RC_GTEST_PROP(EngineProperty, NobodyStarves, ()) {
   const Order order = any_order();
