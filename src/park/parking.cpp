@@ -210,11 +210,19 @@ bool Parking::is_all_parked() const {
   return true;
 }
 
+/// What an earlier call asked of the driver, which was killed, may be done behind what this one
+/// saw: that is waited for.
 Outcome Parking::unpark(const ByGpu& needed) const {
-  const Result<void> given_back = give_back(needed);
-  if (given_back) {
+  constexpr int kLooks = 200;
+  constexpr int kPauseMs = 10;
+  Result<void> given_back = give_back(needed);
+  for (int looks = 1; given_back; ++looks) {
     const Result<void> run_on = all_run_on();
-    return outcome(run_on, run_on);
+    const auto broken = standing(Standing::Broken);
+    const bool is_over = run_on || looks == kLooks || !broken || !broken->empty();
+    if (is_over) return outcome(run_on, run_on);
+    (void)::poll(nullptr, 0, kPauseMs);
+    given_back = give_back(needed);
   }
   const Result<void> undone = each(Standing::Locked, &CheckpointDriver::checkpoint);
   if (given_back.error().code == Code::Damaged) {
