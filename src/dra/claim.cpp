@@ -190,6 +190,12 @@ Result<void> check_usable(const RequestGrant& grant, const Machine& machine) {
   return {};
 }
 
+bool has_devices_of(const Json& claim, const std::string& node) {
+  return std::ranges::any_of(part(allocation_of(claim), "results"), [&node](const Json& result) {
+    return is_ours(result) && text(result, "pool") == node;
+  });
+}
+
 std::set<std::string> requests_of_parts(const Json& claim) {
   std::set<std::string> requests;
   for (const Json& result : part(allocation_of(claim), "results")) {

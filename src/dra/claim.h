@@ -46,6 +46,9 @@ struct RequestGrant {
 /// Whether a container may begin to use it. Errors: a device cannot be used, with the reason.
 [[nodiscard]] Result<void> check_usable(const RequestGrant& grant, const Machine& machine);
 
+/// Whether anything was given of the devices of this node.
+[[nodiscard]] bool has_devices_of(const nlohmann::json& claim, const std::string& node);
+
 /// The requests of a claim that are for a part of a device, whichever node that is of.
 [[nodiscard]] std::set<std::string> requests_of_parts(const nlohmann::json& claim);
 

@@ -134,6 +134,9 @@ TEST(Claim, WhatCannotBeGivenIsRefusedWithTheReason) {
   EXPECT_NE(why_not(claim(Json::array())).find("no GPU of the node n1"), std::string::npos);
   Json elsewhere = result("a", 0);
   elsewhere["pool"] = "n2";
+  EXPECT_FALSE(has_devices_of(claim(Json::array({elsewhere})), "n1"));
+  EXPECT_TRUE(has_devices_of(claim(Json::array({elsewhere, half})), "n1"));
+  EXPECT_FALSE(has_devices_of(Json::parse(R"({"status": {}})"), "n1"));
   EXPECT_NE(why_not(claim(Json::array({elsewhere}))).find("no GPU of the node n1"),
             std::string::npos);
   EXPECT_NE(why_not(Json::parse(R"({"status": 3})")).find("no GPU of the node n1"),

@@ -155,11 +155,14 @@ Result<void> Claims::check_free(const std::string& key, const deviceplugin::Gran
   const auto others = GF_TRY(files_.grants());
   for (const DeviceGrant& device : grant.devices) {
     Share all = device.share;
+    Share most = Share::whole();
     for (const auto& [other, its] : others) {
       if (other == key) continue;
       for (const DeviceGrant& one : its.devices) {
-        if (one.uuid == device.uuid) all += one.share;
-        if (all <= Share::whole()) continue;
+        if (one.uuid != device.uuid) continue;
+        all += one.share;
+        most += Share{1};  // each is rounded up
+        if (all <= most) continue;
         return fail(Code::WrongState,
                     fmt::format("GPU {} is still with the claim {}, of which no end was told yet",
                                 device.uuid,
@@ -223,7 +226,14 @@ void Claims::clean_up() {
   if (!kept) log_.warn_again(kept.error().message);
 }
 
+bool Claims::is_under_way(const std::string& uid) {
+  const std::lock_guard lock(files_mutex_);
+  return under_way_.contains(uid);
+}
+
 void Claims::drop_gone() {
+  // One that does not know of claims at all knows of none.
+  if (!record_.slices(here().node)) return;
   std::map<std::string, deviceplugin::Grant> grants;
   {
     const std::lock_guard lock(files_mutex_);
@@ -236,8 +246,9 @@ void Claims::drop_gone() {
     const auto claim = record_.claim(owner.name.substr(0, slash), owner.name.substr(slash + 1));
     // Nor would others be answered for now.
     if (!claim && claim.error().code != Code::NotFound) return;
-    const bool is_gone = !claim || text(part(*claim, "metadata"), "uid") != owner.uid;
-    if (!is_gone) continue;
+    const bool is_gone = !claim || text(part(*claim, "metadata"), "uid") != owner.uid ||
+                         !has_devices_of(*claim, here().node);
+    if (!is_gone || is_under_way(owner.uid)) continue;
     log_.info(fmt::format("{} is gone, and what it had", owner.name));
     const auto removed = remove_all(owner.uid);
     if (!removed) log_.warn_again(removed.error().message);

@@ -44,7 +44,8 @@ class Claims {
   void tell_ended();
   /// What was made larger than it is, or is nobody's.
   void clean_up();
-  /// What is of claims that the API server does not have any more, of which nobody told.
+  /// What is of claims that the API server does not have any more, or not here, of which nobody
+  /// told.
   void drop_gone();
 
  private:
@@ -53,6 +54,7 @@ class Claims {
       const ClaimName& name, const std::function<bool()>& is_given_up);
   void begin(const std::string& uid);
   void end(const std::string& uid);
+  [[nodiscard]] bool is_under_way(const std::string& uid);
   [[nodiscard]] Result<void> check_pods(const ClaimName& name, const nlohmann::json& claim);
   [[nodiscard]] Result<std::set<std::string>> parts_of(const std::string& name_space,
                                                        const std::string& name);

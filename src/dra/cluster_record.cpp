@@ -19,8 +19,6 @@ constexpr std::string_view kRights = "; apply packaging/kubernetes/dra-driver.ya
 constexpr const char* kSlices = "/apis/resource.k8s.io/v1/resourceslices";
 /// A kubelet waits for 45 s until all that a pod claims is there.
 constexpr std::chrono::seconds kAtMost{8};
-/// What the node has to do besides is not done meanwhile.
-constexpr std::chrono::seconds kToPublish{2};
 
 }  // namespace
 
@@ -47,7 +45,7 @@ Result<Json> ClusterRecord::pod(const std::string& name_space, const std::string
 }
 
 Result<NodeName> ClusterRecord::node(const std::string& name) {
-  const Json read = GF_TRY(ask({.path = "/api/v1/nodes/" + name, .limit = kToPublish},
+  const Json read = GF_TRY(ask({.path = "/api/v1/nodes/" + name, .limit = kAtMost},
                                fmt::format("read the node {}", name)));
   return NodeName{.name = name, .uid = text(part(read, "metadata"), "uid")};
 }
@@ -56,7 +54,7 @@ Result<std::vector<Json>> ClusterRecord::slices(const std::string& node) {
   const Json read = GF_TRY(
       ask({.path = fmt::format(
                "{}?fieldSelector=spec.nodeName%3D{},spec.driver%3D{}", kSlices, node, kDriver),
-           .limit = kToPublish},
+           .limit = kAtMost},
           fmt::format("read the ResourceSlices of the node {} (resource.k8s.io/v1, of Kubernetes "
                       "1.34)",
                       node)));
@@ -69,21 +67,19 @@ Result<Json> ClusterRecord::write_slice(Json slice, const Json& before) {
   const std::string name = text(part(slice, "metadata"), "name");
   const std::string doing = fmt::format("write the ResourceSlice {}", name);
   if (before.is_null()) {
-    return ask({.method = "POST", .path = kSlices, .body = slice.dump(), .limit = kToPublish},
-               doing);
+    return ask({.method = "POST", .path = kSlices, .body = slice.dump(), .limit = kAtMost}, doing);
   }
   slice["metadata"]["resourceVersion"] = text(part(before, "metadata"), "resourceVersion");
   return ask({.method = "PUT",
               .path = fmt::format("{}/{}", kSlices, name),
               .body = slice.dump(),
-              .limit = kToPublish},
+              .limit = kAtMost},
              doing);
 }
 
 Result<void> ClusterRecord::remove_slice(const std::string& name) {
-  GF_CHECK(
-      ask({.method = "DELETE", .path = fmt::format("{}/{}", kSlices, name), .limit = kToPublish},
-          fmt::format("delete the ResourceSlice {}", name)));
+  GF_CHECK(ask({.method = "DELETE", .path = fmt::format("{}/{}", kSlices, name), .limit = kAtMost},
+               fmt::format("delete the ResourceSlice {}", name)));
   return {};
 }
 

@@ -92,14 +92,15 @@ class KubeletServer::HealthService final : public v1alpha1::DRAResourceHealth::S
       const v1alpha1::NodeWatchResourcesRequest* /*request*/,
       grpc::ServerWriter<v1alpha1::NodeWatchResourcesResponse>* writer) override {
     constexpr int kMostLooksBetween = 10;
-    std::unique_lock lock(mutex_);
     std::vector<DeviceHealth> told;
-    for (int looks = 0; !is_ended_ && !context->IsCancelled(); ++looks) {
+    for (int looks = 0; !context->IsCancelled(); ++looks) {
       std::vector<DeviceHealth> now = handlers_.health();
       if (looks % kMostLooksBetween == 0 || now != told) {
-        if (!writer->Write(message_of(now))) break;
+        if (!writer->Write(message_of(now))) break;  // may wait for who reads
         told = std::move(now);
       }
+      std::unique_lock lock(mutex_);
+      if (is_ended_) break;
       // One who went away is not told of by anything else.
       changed_.wait_for(lock, std::chrono::seconds(1));
     }

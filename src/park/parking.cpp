@@ -215,14 +215,18 @@ bool Parking::is_all_parked() const {
 Outcome Parking::unpark(const ByGpu& needed) const {
   constexpr int kLooks = 200;
   constexpr int kPauseMs = 10;
-  Result<void> given_back = give_back(needed);
+  const Result<void> given_back = give_back(needed);
   for (int looks = 1; given_back; ++looks) {
     const Result<void> run_on = all_run_on();
     const auto broken = standing(Standing::Broken);
     const bool is_over = run_on || looks == kLooks || !broken || !broken->empty();
     if (is_over) return outcome(run_on, run_on);
     (void)::poll(nullptr, 0, kPauseMs);
-    given_back = give_back(needed);
+    // Some of it may be back by now: that there is no room for all says nothing.
+    if (const auto again = give_back(needed); !again) {
+      const bool is_lost = again.error().code == Code::Damaged;
+      return {is_lost ? Standstill::Broken : Standstill::Unclear, again.error().message};
+    }
   }
   const Result<void> undone = each(Standing::Locked, &CheckpointDriver::checkpoint);
   if (given_back.error().code == Code::Damaged) {
