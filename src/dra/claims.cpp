@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "base/text.h"
 #include "dra/pod_claims.h"

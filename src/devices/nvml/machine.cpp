@@ -19,6 +19,22 @@ std::string unread_text(const DeviceReport& gpu) {
   return fmt::format("the driver does not tell how this GPU is cut by MIG: {}", gpu.mig_unread);
 }
 
+std::vector<DeviceProcess> computing(const std::vector<ProcessReport>& processes) {
+  std::vector<DeviceProcess> those;
+  for (const ProcessReport& one : processes) {
+    if (one.kind == ProcessKind::Compute) those.push_back(one.process);
+  }
+  return those;
+}
+
+/// `fatal`: why it cannot be used at all; "" if nothing is.
+void fail_by(const std::string& fatal, Device& device) {
+  if (fatal.empty()) return;
+  without_readings(device);
+  device.usable = false;
+  device.trouble = fmt::format("the driver says: {}", fatal);
+}
+
 /// Readings and trouble of a GPU that answered.
 Device device_of(const DeviceReport& report) {
   Device device;
@@ -33,17 +49,12 @@ Device device_of(const DeviceReport& report) {
   device.temperature_celsius = report.temperature_celsius;
   device.power_milliwatts = report.power_milliwatts;
   device.power_limit_milliwatts = report.power_limit_milliwatts;
-  for (const ProcessReport& one : report.processes) {
-    if (one.kind == ProcessKind::Compute) device.processes.push_back(one.process);
-  }
+  device.processes = computing(report.processes);
   device.trouble = missing_text(report.missing);
   if (report.mig == true) device.trouble = kMigTrouble;
   if (!report.mig_unread.empty()) device.trouble = unread_text(report);
-  if (!report.fatal.empty()) {
-    without_readings(device);
-    device.trouble = fmt::format("the driver says: {}", report.fatal);
-  }
-  device.usable = report.fatal.empty() && report.mig != true && report.mig_unread.empty();
+  device.usable = report.mig != true && report.mig_unread.empty();
+  fail_by(report.fatal, device);
   return device;
 }
 
@@ -63,19 +74,13 @@ Device device_of(const DeviceReport& gpu, const SliceReport& slice) {
   device.memory_total = slice.memory_total;
   device.memory_used = slice.memory_used;
   device.temperature_celsius = gpu.temperature_celsius;
-  for (const ProcessReport& one : slice.processes) {
-    if (one.kind == ProcessKind::Compute) device.processes.push_back(one.process);
-  }
+  device.processes = computing(slice.processes);
   device.trouble = missing_text(slice.missing);
   if (slice.profile.empty()) {
     device.usable = false;  // nobody could ask for it, and it is no GPU
     device.trouble = "the driver does not tell the profile of this MIG device";
   }
-  if (!slice.fatal.empty()) {
-    without_readings(device);
-    device.usable = false;
-    device.trouble = fmt::format("the driver says: {}", slice.fatal);
-  }
+  fail_by(slice.fatal, device);
   device.mig = MigDevice{gpu.uuid, slice.profile, slice.gpu_instance, slice.compute_instance};
   return device;
 }
