@@ -171,6 +171,55 @@ void measure_cancelling() {
       "\ncancel of {} of {} jobs on which one depends: {:.1f} ms\n", kCancelled, kJobs, took * 1e3);
 }
 
+/// A gang of whole nodes comes to a cluster of 5,000 of which every third is in use: what the
+/// decision costs where all have to be in one block, or are to be in few racks, and without levels.
+double gang_seconds(const engine::Nearness& near) {
+  constexpr int kNodes = 5'000;
+  constexpr int kNodesOfRack = 32;
+  constexpr int kRacksOfBlock = 40;
+  constexpr std::size_t kJobs = 512;
+  constexpr engine::GangNumber kGang = 1;
+  engine::Policy policy;
+  policy.order.order = engine::Order::Submission;
+  engine::State state(policy, "boot");
+  state.restored(JobId(1));
+  engine::event::NodesChanged nodes;
+  for (int n = 0; n < kNodes; ++n) {
+    Machine machine = machine_of(8);
+    machine.name = fmt::format("n{}", n);
+    machine.labels = {{"block", fmt::format("{}", n / kNodesOfRack / kRacksOfBlock)},
+                      {"rack", fmt::format("{}", n / kNodesOfRack)}};
+    nodes.nodes.push_back({std::move(machine)});
+  }
+  (void)engine::step(state, nodes, kNow);
+  JobSpec spec = spec_of_kind(0, 1);
+  spec.request.gpus = 8;
+  engine::event::Submit others{std::vector<JobSpec>(kNodes / 3, spec), system_principal()};
+  (void)engine::step(state, others, kNow);
+  state.put_gang(kGang, kJobs, near);
+  const engine::event::Submit one{{spec}, system_principal()};
+  return seconds_of([&] {
+    for (std::size_t i = 0; i < kJobs; ++i) {
+      state.join_gang(state.next_id(), kGang);
+      (void)engine::step(state, one, kNow);
+    }
+  });
+}
+
+void measure_gangs() {
+  const double plain = gang_seconds({});
+  fmt::print("\ngang of 512 on 5,000 nodes: {:.1f} ms without levels", plain * 1e3);
+  const std::vector<std::string> levels = {"block", "rack"};
+  const std::vector<std::pair<const char*, engine::Nearness>> rows = {
+      {"one block required", {levels, 1, 0}},
+      {"one rack preferred", {levels, 0, 2}},
+      {"nothing said", {levels, 0, 0}}};
+  for (const auto& [name, near] : rows) {
+    fmt::print("; {}: {:.2f} times that", name, gang_seconds(near) / plain);
+  }
+  fmt::print("\n");
+}
+
 }  // namespace
 
 int main() {
@@ -189,5 +238,6 @@ int main() {
              "cancel of one, us");
   for (const std::uint64_t kinds : {1U, 1'000U, 5'000U, 10'000U}) measure_kinds(kinds);
   measure_cancelling();
+  measure_gangs();
   return 0;
 }

@@ -240,6 +240,35 @@ def pairs(bench):
 
 
 @row
+def gangs(bench):
+    """Jobs with parts of the first two GPUs, a process for each with an all-reduce (NCCL) in each step, beside each other and
+    beside jobs on one of them: each of the rate that it has alone with the whole of both, or of one."""
+    if len(bench.machine.get("/api/v1/devices")["devices"]) < 2:
+        print("    there is one GPU here: skipped")
+        return
+    both, one, single = "gang", "pair", "spin, 1 ms"
+
+    def together(*jobs):
+        with bench.folder() as folder:
+            made = []
+            for request, kind in jobs:
+                words = (single,) if kind == one else ()
+                made.append(bench.submit(request, sys.executable, PROGRAM, kind, folder, len(jobs), bench.seconds, *words))
+            return [bench.objects(bench.end(job))[0]["rate"] for job in made]
+
+    alone = {both: together(("2", both))[0], one: together(("1", one))[0]}
+    for jobs in (
+        ((f"{MEMORY},2x0.5", both),),
+        ((f"{MEMORY},2x0.7", both), (f"{MEMORY},2x0.3", both)),
+        ((f"{MEMORY},2x0.6", both), (f"{MEMORY},0.4", one)),
+        ((f"{MEMORY},2x0.5", both), (f"{MEMORY},0.5", one), (f"{MEMORY},0.5", one)),
+    ):
+        got = together(*jobs)
+        parts = " ".join(f"{rate / alone[kind]:.3f}" for rate, (_, kind) in zip(got, jobs, strict=True))
+        print(f"    {' + '.join(request for request, _ in jobs):40} {parts}")
+
+
+@row
 def urgency(bench):
     """An inference every 50 ms, milliseconds: alone, and beside products that never end."""
 
@@ -295,6 +324,31 @@ def tools(bench):
     for tool in ("compute-sanitizer", "ncu --target-processes all"):
         job = bench.submit("8G,0.5", "bash", "-c", f"{tool} {LOAD} memory 2>&1 | tail -n 4")
         print(f"    {tool}: {bench.end(job).strip()}")
+
+
+COUNT = (
+    "import ctypes; cuda = ctypes.CDLL('libcuda.so.1'); n = ctypes.c_int(-1); "
+    "print('cuInit', cuda.cuInit(0), 'count', cuda.cuDeviceGetCount(ctypes.byref(n)), n.value)"
+)
+
+
+@row
+def isolation(bench):
+    """What a job without a GPU and one with it can open, though it takes the variables away; and what a launch costs more."""
+    tell = f'echo "visible $CUDA_VISIBLE_DEVICES"; unset CUDA_VISIBLE_DEVICES; nvidia-smi -L; {sys.executable} -c "{COUNT}"'
+    for by in ("none", "filter", "landlock"):
+        machine = Machine("nvml", config=f'[runner]\ngpu_isolation = "{by}"\n')
+        try:
+            machine.up()
+            for words in ((), ("--gpus", "1")):
+                job = machine.submit(*words, "bash", "-c", tell)
+                machine.wait(job)
+                print(f"    {by:9} {' '.join(words) or 'no GPU':8} {machine.log(job).strip().splitlines()}")
+            begin = time.monotonic()
+            machine.wait(*[machine.submit("true") for _ in range(20)])
+            print(f"    {by:9} 20 jobs, one after another, in {time.monotonic() - begin:.2f} s")
+        finally:
+            machine.close()
 
 
 class Checkpoint:

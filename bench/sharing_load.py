@@ -6,6 +6,7 @@
     sharing_load.py memory                     up to the limit and over it, and on afterwards
     sharing_load.py rates SECONDS LIMIT,...    units of each workload per second, under each limit in turn
     sharing_load.py pair FOLDER N SECONDS NAME units of one workload in the same seconds as N - 1 others
+    sharing_load.py gang FOLDER N SECONDS      a process for each GPU, with an all-reduce in each step, beside N - 1 others
     sharing_load.py latency FOLDER N SECONDS   an inference every 50 ms, beside N - 1 others
     sharing_load.py captures                   a hundred CUDA graphs captured and replayed
     sharing_load.py graph-memory               graphs that allocate while they are captured, up to the limit
@@ -273,6 +274,51 @@ def pair(folder, count, seconds, name):
     torch.cuda.synchronize()
     meet(folder, count)
     tell(rate=rate(torch, unit, at_once, float(seconds)))
+
+
+def rank(folder, count, seconds, own, ranks):
+    """One process of `gang`: steps of a product and an all-reduce. All of them do as many as the first one says."""
+    import torch
+
+    own, ranks = int(own), int(ranks)
+    torch.cuda.set_device(own)
+    store = torch.distributed.FileStore(str(Path(folder) / f"store-{os.getppid()}"), ranks)
+    torch.distributed.init_process_group("nccl", store=store, rank=own, world_size=ranks)
+    a, gradient = torch.randn(4096, 4096, device="cuda"), torch.randn(1 << 20, device="cuda")
+    goes_on, steps = torch.ones(1, device="cuda"), 0
+
+    def step():
+        torch.mm(a, a)
+        torch.distributed.all_reduce(gradient)
+
+    for _ in range(5):
+        step()
+    torch.cuda.synchronize()
+    if own == 0:
+        meet(folder, count)
+    torch.distributed.barrier()
+    begin = time.monotonic()
+    while goes_on.item() == 1:
+        for _ in range(16):
+            step()
+        steps += 16
+        goes_on.fill_(time.monotonic() - begin < float(seconds))
+        torch.distributed.broadcast(goes_on, 0)
+    torch.cuda.synchronize()
+    if own == 0:
+        tell(rate=steps / (time.monotonic() - begin))
+    torch.distributed.destroy_process_group()
+
+
+def gang(folder, count, seconds):
+    """A process for each GPU of the job."""
+    import torch
+
+    ranks = torch.cuda.device_count()
+    command = [sys.executable, __file__, "rank", folder, count, seconds]
+    processes = [subprocess.Popen([*command, str(own), str(ranks)]) for own in range(ranks)]
+    if any([process.wait() for process in processes]):
+        sys.exit("a rank failed")
 
 
 def latency(folder, count, seconds):

@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What each state means; what is not enforced; what the fields of a job are, and what people call them.
 JOB_FIELD = r'field<&(?:JobSpec|Request|Dependencies)::\w+>\(\s*\{\.name = "([^"]*)",\s*\.help = "([^"]*)"'
 TABLES = {"src/core/status.h": r'"([a-z][^"\\\n]*)"\}',
-          "src/core/executor.h": r'kGpu\w+ =\s*"([^"\\\n]*)";',
+          "src/core/executor.h": r'k(?:Gpu\w+|NotIsolated) =\s*"([^"\\\n]*)";',
           "src/core/job_description.h": JOB_FIELD}
 KEYWORDS = ["tr", "tr_later", "tr_format", "tr_count:2,3"]
 XGETTEXT = ["xgettext", "--language=C++", "--from-code=UTF-8", "--keyword=", "--sort-by-file", "--add-location=file",

@@ -59,6 +59,7 @@ struct Details {
   }
   void operator()(const blocker::GroupLimit& limit) const { view.holders = limit.holders; }
   void operator()(const blocker::LaunchBackoff&) const {}
+  void operator()(const blocker::Slice&) const {}
   void operator()(const blocker::UserLimit&) const {}
   void operator()(const blocker::Suspended&) const {}
   void operator()(const blocker::GpuLimit& limit) const {

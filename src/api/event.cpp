@@ -117,6 +117,7 @@ void fields(Io& io, T& told) {
   io.field("node", told.change->node);
   io.field("change", node_change_name(told.change->what));
   io.field("gpu", told.change->gpu);
+  io.field("uuid", told.change->uuid);
   io.known_text("reason", told.change->reason);
   io.known_text("by", told.change->by);
 }

@@ -76,6 +76,14 @@ void fields(Io& io, T& parked) {
 }
 
 template <>
+inline constexpr std::string_view kSchemaName<MoveView> = "JobMoving";
+template <class Io, Like<MoveView> T>
+void fields(Io& io, T& move) {
+  io.required("source", move.source);
+  io.required("target", move.target);
+}
+
+template <>
 inline constexpr std::string_view kSchemaName<JobView> = "JobView";
 template <class Io, Like<JobView> T>
 void fields(Io& io, T& job) {
@@ -96,8 +104,11 @@ void fields(Io& io, T& job) {
   io.known_text("placed_because", job.placed_because);
   io.field("gpu_memory", job.gpu_memory);
   io.field("gpu_limits", job.gpu_limits);
+  io.field("gpu_isolation", job.gpu_isolation);
   io.field("parked", job.parked);
   io.field("lends", job.lends);
+  io.field("move", job.move);
+  io.field("move_refused", job.move_refused);
   io.field("gpu_idle_seconds", job.gpu_idle);
   io.field("attempt", job.attempt);
   io.field("retries", job.retries);

@@ -39,6 +39,8 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 [[nodiscard]] Asked<UpdateRequest> read_update_request(std::string_view json);
 /// What is to be changed of one job: the body of PATCH /api/v1/jobs/{id}.
 [[nodiscard]] std::string write_job_update(const JobChanges& changes);
+[[nodiscard]] std::string write(const MoveRequest& request);
+[[nodiscard]] Asked<MoveRequest> read_move_request(std::string_view json);
 [[nodiscard]] Asked<JobChanges> read_job_update(std::string_view json);
 /// {"kind": "JobIds", "jobs": [..]}: the answer to cancel, hold, release, suspend, resume, update.
 [[nodiscard]] std::string write_job_ids(const std::vector<JobId>& jobs);

@@ -38,6 +38,7 @@ void fields(Io& io, T& daemon) {
   io.field("enforcement_binding", daemon.enforcement_binding);
   io.field("enforcement_gpu_memory", daemon.enforcement_gpu_memory);
   io.field("enforcement_gpu_compute", daemon.enforcement_gpu_compute);
+  io.field("enforcement_gpu_isolation", daemon.enforcement_gpu_isolation);
   io.field("enforcement_parking", daemon.enforcement_parking);
   io.field("warnings", daemon.warnings);
 }

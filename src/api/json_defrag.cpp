@@ -16,6 +16,14 @@ void fields(Io& io, T& move) {
 }
 
 template <>
+inline constexpr std::string_view kSchemaName<DefragStart> = "DefragStart";
+template <class Io, Like<DefragStart> T>
+void fields(Io& io, T& start) {
+  io.required("job", start.job);
+  io.field("target", start.to);
+}
+
+template <>
 inline constexpr std::string_view kSchemaName<DefragPlan> = "DefragPlan";
 template <class Io, Like<DefragPlan> T>
 void fields(Io& io, T& plan) {
@@ -24,6 +32,7 @@ void fields(Io& io, T& plan) {
   io.field("moves", plan.moves);
   io.field("other_moves", plan.other_moves, kCountRange);
   io.field("target", plan.to);
+  io.field("together", plan.together);
   io.field("is_behind", plan.is_behind);
   io.field("behind", plan.behind);
 }

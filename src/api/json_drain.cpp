@@ -2,12 +2,11 @@
 #include "api/device_fields.h"
 #include "api/documents.h"
 #include "api/snapshot.h"
+#include "core/job_description.h"
 
 namespace gflow::api {
 
 namespace {
-
-constexpr Range kDeviceRange = {0, 65'535};
 
 struct Drains {
   std::vector<DrainView> drains;

@@ -18,6 +18,19 @@ void fields(Io& io, T& node) {
 }
 
 template <>
+inline constexpr std::string_view kSchemaName<MigRoomView> = "MigRoomView";
+template <class Io, Like<MigRoomView> T>
+void fields(Io& io, T& room) {
+  io.required("gpu", room.gpu);
+  io.field("model_short", room.model_short);
+  io.field("profiles", room.profiles);
+  io.field("trouble", room.trouble);
+  io.field("refused", room.refused);
+  io.field("drained", room.drained);
+  io.field("drained_reason", room.drained_reason);
+}
+
+template <>
 inline constexpr std::string_view kSchemaName<NodeView> = "NodeView";
 template <class Io, Like<NodeView> T>
 void fields(Io& io, T& node) {
@@ -31,6 +44,7 @@ void fields(Io& io, T& node) {
   io.known_text("driver", node.driver);
   io.field("labels", node.labels);
   io.required("devices", node.devices);
+  io.field("mig_room", node.mig_room);
   io.field("drained_absent", node.drained_absent);
   io.field("topology", node.topology);
   io.field("cpus", node.cpus);

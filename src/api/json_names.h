@@ -23,6 +23,9 @@ namespace gflow::api {
   return end_reason_name(reason);
 }
 [[nodiscard]] constexpr std::string_view json_name(GpuLimit limit) { return gpu_limit_name(limit); }
+[[nodiscard]] constexpr std::string_view json_name(GpuIsolation isolation) {
+  return gpu_isolation_name(isolation);
+}
 [[nodiscard]] constexpr std::string_view json_name(Parking parking) {
   return parking_name(parking);
 }
@@ -99,6 +102,8 @@ template <>
 inline constexpr auto kValues<PathClass> = named<PathClass>();
 template <>
 inline constexpr auto kValues<GpuLimit> = named<GpuLimit>();
+template <>
+inline constexpr auto kValues<GpuIsolation> = named<GpuIsolation>();
 template <>
 inline constexpr auto kValues<Parking> = named<Parking>();
 template <>

@@ -22,6 +22,12 @@ void fields(Io& io, T& request) {
   patch_fields(io, patch_of(request.changes));
 }
 
+template <class Io, Like<MoveRequest> T>
+void fields(Io& io, T& request) {
+  io.field("gpu", request.gpu, kDeviceRange);
+  io.field("running_only", request.running_only);
+}
+
 namespace {
 
 struct JobUpdate {
@@ -85,6 +91,7 @@ void describe_requests(Schemas& schemas) {
   schemas.document<JobsRequest>("Jobs", Form::Request);
   schemas.document<UpdateRequest>("Update", Form::Request);
   schemas.document<JobUpdate>("JobUpdate", Form::Request);
+  schemas.document<MoveRequest>("JobMove", Form::Request);
   schemas.document<JobIds>("JobIds", Form::Answer);
   schemas.document<Revision>("Changes", Form::Answer);
 }
@@ -98,6 +105,12 @@ Asked<JobChanges> read_job_update(std::string_view json) {
   if (!update) return std::unexpected(std::move(update).error());
   put_in_order(update->changes.edit().dependencies.jobs);
   return std::move(update->changes);
+}
+
+std::string write(const MoveRequest& request) { return Writer::document("JobMove", request); }
+
+Asked<MoveRequest> read_move_request(std::string_view json) {
+  return Reader::request<MoveRequest>(json, "JobMove");
 }
 
 std::string write_job_ids(const std::vector<JobId>& jobs) {

@@ -167,6 +167,20 @@ void hide_identity(Device& device) {
   for (DeviceProcess& process : device.processes) process = {.memory = process.memory};
 }
 
+/// By what nobody is known by: a device that is there has its index, one that is cut its slices,
+/// and of what is away nothing is told.
+std::vector<Drain> nameless_drains(const Snapshot& snapshot) {
+  std::vector<Drain> drains;
+  for (const SnapshotNode& node : snapshot.nodes) {
+    if (drain_of_node(snapshot.drains, node.name) != nullptr) drains.push_back({.node = node.name});
+    for (const Device& device : node.devices) {
+      if (drain_of_device(snapshot.drains, node.name, device) == nullptr) continue;
+      drains.push_back({.node = node.name, .gpu = device.index});
+    }
+  }
+  return drains;
+}
+
 }  // namespace
 
 Snapshot anonymous(Snapshot snapshot,
@@ -199,11 +213,7 @@ Snapshot anonymous(Snapshot snapshot,
     for (Allocation& part : job.allocations) part.node = nodes(part.node);
   }
   snapshot.hostname.clear();
-  for (Drain& drain : snapshot.drains) {
-    drain.by.clear();
-    drain.uuid.clear();
-    drain.reason.clear();
-  }
+  snapshot.drains = nameless_drains(snapshot);
   for (SnapshotNode& node : snapshot.nodes) {
     for (Device& device : node.devices) hide_identity(device);
   }

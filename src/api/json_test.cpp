@@ -163,7 +163,7 @@ TEST(Json, LooksLikeThis) {
       R"("status":"Running","status_code":"R","reason":"",)"
       R"("submitted":"2026-03-01T12:00:00.000Z","started":"2026-03-01T12:00:01.000Z",)"
       R"("ended":null,"run_time_seconds":0,"node":"","gpu_indices":[1],"cpu_indices":[],"peers":[],"node_list":"",)"
-      R"("placed_because":null,"gpu_memory":[],"gpu_limits":null,"parked":null,"lends":false,"gpu_idle_seconds":null,"attempt":1,"retries":0,"pid":null,)"
+      R"("placed_because":null,"gpu_memory":[],"gpu_limits":null,"gpu_isolation":null,"parked":null,"lends":false,"move":null,"move_refused":"","gpu_idle_seconds":null,"attempt":1,"retries":0,"pid":null,)"
       R"("log_path":"","spec":{"name":"train","project":"","request":{"gpus":0,"gpu_share_parts":10000,"gpu_share_limit_parts":0,)"
       R"("gpu_memory_bytes":0,"gpu_mode":"whole","gpu_vendor":"","gpu_models":[],)"
       R"("see_all":false,"cpus":0,)"

@@ -81,6 +81,7 @@ inline JobView sample_job() {
   job.placed_because = "ring of 48 GB/s, the best of this machine";
   job.gpu_memory = {{"n1", 3, Memory::gib(20), Memory::gib(8)}};
   job.gpu_limits = {GpuLimit::Interposer, GpuLimit::None};
+  job.gpu_isolation = GpuIsolation::Filter;
   job.parked = ParkedMemory{Parking::Parked, Memory::gib(6), ""};
   job.attempt = 2;
   job.retries = 1;
@@ -186,6 +187,7 @@ inline DaemonView sample_daemon() {
           "cpuset",
           "none: no interposer",
           "none: planned",
+          "cgroup v2 device filter",
           "gflow-park",
           {"disk nearly full"},
           std::chrono::seconds(3600)};

@@ -39,6 +39,14 @@ struct BlockerView {
 };
 [[nodiscard]] BlockerView view_of(const Blocker& blocker);
 
+/// From which GPU of its node a job moves to which, by index.
+struct MoveView {
+  int source = 0;
+  int target = 0;
+
+  friend bool operator==(const MoveView&, const MoveView&) = default;
+};
+
 /// A job as shown. Optional fields are null in JSON when they do not apply or are not known.
 struct JobView {
   JobId id;
@@ -57,10 +65,17 @@ struct JobView {
   std::vector<GpuMemoryUse> gpu_memory;  ///< while it has devices whose source tells
   std::optional<GpuLimits>
       gpu_limits;  ///< while it runs and shares a GPU: what holds it to its part
+  /// While it runs: what keeps it from GPUs it was not given; empty where that is not gflow's
+  /// doing.
+  std::optional<GpuIsolation> gpu_isolation;
   /// Of one that is, or was, suspended in this attempt: where its GPU memory is, if that is not
   /// where it is without more ado.
   std::optional<ParkedMemory> parked;
   bool lends = false;  ///< its GPU is another's while it leaves it idle: it runs on
+  /// While it moves from one GPU to another.
+  std::optional<MoveView> move;
+  std::string
+      move_refused;  ///< why it stayed where it was when it was to move last; "": it did not
   /// While it runs: for how long no kernel was seen on any of its GPUs; empty: one was, or that is
   /// not told.
   std::optional<std::chrono::seconds> gpu_idle;
@@ -112,6 +127,19 @@ struct UnhealthyNode {
   friend bool operator==(const UnhealthyNode&, const UnhealthyNode&) = default;
 };
 
+/// A GPU of which slices of MIG are made as jobs request them.
+struct MigRoomView {
+  std::string gpu;                    ///< UUID
+  std::string model_short;            ///< "H100-80G"
+  std::vector<std::string> profiles;  ///< of one more slice that could be made of what is free
+  std::string trouble;                ///< why none can; "" if all is well
+  std::string refused;                ///< what the driver did not do when last asked; "": nothing
+  bool drained = false;               ///< none is made of it, nor started on
+  std::string drained_reason;
+
+  friend bool operator==(const MigRoomView&, const MigRoomView&) = default;
+};
+
 /// A node and what is on it.
 struct NodeView {
   std::string name;
@@ -124,6 +152,7 @@ struct NodeView {
   std::string driver;
   std::vector<Label> labels;
   std::vector<DeviceView> devices;
+  std::vector<MigRoomView> mig_room;
   std::vector<Drain> drained_absent;  ///< devices that are drained and not among these now
   TopologyView topology;              ///< of the devices
   int cpus = 0;
@@ -176,6 +205,7 @@ struct DaemonView {
   std::string enforcement_binding;
   std::string enforcement_gpu_memory;
   std::string enforcement_gpu_compute;
+  std::string enforcement_gpu_isolation;
   std::string enforcement_parking;    ///< of GPU memory; "" where there is none to be parked
   std::vector<std::string> warnings;  ///< disk nearly full, probe does not answer, ...
   std::chrono::seconds up_time{0};    ///< by the time that passed, whatever the clock says
@@ -227,6 +257,11 @@ struct JobsRequest {
   std::vector<JobId> jobs;
   int signal = 0;              ///< cancel (0: SIGTERM), signal (1..64)
   std::optional<WallTime> at;  ///< release
+};
+/// The body of POST /api/v1/jobs/{id}/move.
+struct MoveRequest {
+  std::optional<int> gpu;     ///< its index; empty: one is chosen
+  bool running_only = false;  ///< also where what it starts later would not be on the new one
 };
 struct UpdateRequest {
   std::vector<JobId> jobs;

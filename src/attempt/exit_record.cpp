@@ -109,7 +109,7 @@ std::optional<Ending> ending_of(std::uint32_t number) {
 }
 
 std::optional<Step> step_of(std::uint32_t number) {
-  if (number > static_cast<std::uint32_t>(Step::ReachProgram)) return std::nullopt;
+  if (number > static_cast<std::uint32_t>(Step::KeepFromGpus)) return std::nullopt;
   return static_cast<Step>(number);
 }
 
@@ -143,6 +143,8 @@ std::string_view step_text(Step step) {
       return "take the mark of its processes";
     case Step::ReachProgram:
       return "live until its program runs";
+    case Step::KeepFromGpus:
+      return "keep it from GPUs of others (landlock)";
   }
   return "start";
 }

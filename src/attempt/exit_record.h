@@ -42,6 +42,7 @@ enum class Step : std::uint32_t {
   JoinKeyring = 11,
   TakeMark = 12,
   ReachProgram = 13,  ///< it ended before it ran the program, and said nothing
+  KeepFromGpus = 14,
 };
 [[nodiscard]] std::optional<Step> step_of(std::uint32_t number);
 /// What a person calls it: "change to the working directory".

@@ -88,11 +88,11 @@ TEST(ExitRecord, LongTextsAreCut) {
 }
 
 TEST(ExitRecord, EveryStepHasItsWords) {
-  for (std::uint32_t number = 0; number <= 13; ++number) {
+  for (std::uint32_t number = 0; number <= 14; ++number) {
     ASSERT_TRUE(step_of(number)) << number;
     EXPECT_FALSE(step_text(*step_of(number)).empty()) << number;
   }
-  EXPECT_FALSE(step_of(14));
+  EXPECT_FALSE(step_of(15));
   EXPECT_FALSE(ending_of(0));
   EXPECT_FALSE(ending_of(10));
 }

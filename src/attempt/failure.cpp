@@ -40,6 +40,7 @@ Fault fault_of(Step step, int error) {
     case Step::TakeMark:
     case Step::JoinCgroup:
     case Step::OpenStdin:
+    case Step::KeepFromGpus:
       return Fault::Node;
     case Step::OpenLog:
       // What stands in the place of this job's log alone; a lease or a quota of its user.

@@ -42,6 +42,12 @@ bool set_device(std::string_view value, std::vector<Grant>& devices) {
   return understood;
 }
 
+bool set_nodes(std::string_view value, std::vector<DeviceNodes>& list) {
+  const auto nodes = parse_device_nodes(value);
+  if (nodes) list.push_back(*nodes);
+  return nodes.has_value();
+}
+
 std::string device_text(const Grant& grant) {
   std::string text = std::to_string(grant.index);
   text.append(" ").append(std::to_string(grant.share_parts));
@@ -63,6 +69,7 @@ bool set_number_field(Order& order, std::string_view key, std::string_view value
   if (key == "cpu") return set_number(value, order.cpus.emplace_back());
   if (key == "grace") return set_seconds(value, order.grace);
   if (key == "device") return set_device(value, order.devices);
+  if (key == "denied") return set_nodes(value, order.filter.denied);
   if (key == "cpu_limit") return set_number(value, order.cpu_limit);
   if (key == "memory_limit") return set_number(value, order.memory_limit);
   return false;
@@ -79,6 +86,7 @@ std::string* text_field(Order& order, std::string_view key) {
   if (key == "kill_cgroup") return &order.kill_cgroup;
   if (key == "memory_cgroup") return &order.memory_cgroup;
   if (key == "freeze_cgroup") return &order.freeze_cgroup;
+  if (key == "isolation") return &order.isolation;
   if (key == "argv") return &order.argv.emplace_back();
   if (key == "environment") return &order.environment.emplace_back();
   if (key == "cgroup") return &order.cgroups.emplace_back();
@@ -133,6 +141,10 @@ std::expected<std::string, std::string> encode_order(const Order& order) {
   writer.put("kill_cgroup", order.kill_cgroup).put("memory_cgroup", order.memory_cgroup);
   writer.put("freeze_cgroup", order.freeze_cgroup);
   for (const std::uint32_t cpu : order.cpus) writer.put("cpu", std::to_string(cpu));
+  if (!order.isolation.empty()) {
+    writer.put("isolation", order.isolation);
+    for (const DeviceNodes& one : order.filter.denied) writer.put("denied", device_nodes_text(one));
+  }
   writer.put("end", "");
   if (writer.has_nul()) {
     return std::unexpected("an argument, a variable or a path contains a NUL byte");

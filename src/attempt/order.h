@@ -9,10 +9,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/device_filter.h"
+
 namespace gflow::attempt {
 
 /// Version of the order. What a shim leaves has its own: kClaimProtocol.
 constexpr std::uint32_t kOrderProtocol = 1;
+
+/// Order::isolation.
+inline constexpr std::string_view kByFilter = "filter";
+inline constexpr std::string_view kByLandlock = "landlock";
 
 /// What was granted of one device.
 struct Grant {
@@ -53,6 +59,10 @@ struct Order {
   std::string memory_cgroup;         ///< the one of them that counts memory; "": none
   std::string freeze_cgroup;         ///< the one of them with cgroup.freeze; "": none
   std::vector<std::uint32_t> cpus;   ///< run on these only (sched_setaffinity); empty: on any
+  /// What keeps it from the devices of `filter`: its control group has done so, or it is to do so
+  /// itself; "": nothing does.
+  std::string isolation;
+  DeviceFilter filter;
 
   friend bool operator==(const Order&, const Order&) = default;
 };

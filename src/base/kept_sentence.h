@@ -55,6 +55,7 @@ enum class Kept {
   CannotStartInTime,
   CannotJoinKeyring,
   CannotTakeMark,
+  CannotKeepFromGpus,
   EndedBeforeProgramFor,
   EndedBeforeProgram,
   SupervisorToldToEnd,
@@ -73,6 +74,10 @@ enum class Kept {
   UsedOtherGpus,
   UsedMoreMemory,
   PodRefused,
+  SliceFirst,
+  SliceUnknown,
+  GpuDrained,
+  GpuDrainedFor,
 };
 
 /// In the order of Kept. One that begins with a placeholder begins with a number.
@@ -131,6 +136,7 @@ inline constexpr auto kKeptSentences = std::to_array<KeptSentence>({
     {Kept::CannotStartInTime, tr_later("start in time: {}")},
     {Kept::CannotJoinKeyring, tr_later("make a session keyring: {}")},
     {Kept::CannotTakeMark, tr_later("take the mark of its processes: {}")},
+    {Kept::CannotKeepFromGpus, tr_later("keep it from GPUs of others (landlock): {}")},
     {Kept::EndedBeforeProgramFor,
      tr_later("its first process ended before it ran the program of the job ({})")},
     {Kept::EndedBeforeProgram,
@@ -152,8 +158,12 @@ inline constexpr auto kKeptSentences = std::to_array<KeptSentence>({
     {Kept::UsedOtherGpus, tr_later("it used a GPU that it does not hold")},
     {Kept::UsedMoreMemory, tr_later("it used more GPU memory than is reserved for it")},
     {Kept::PodRefused, tr_later("gflow-kube does not take it: {}")},
+    {Kept::SliceFirst, tr_later("another slice is made or removed first")},
+    {Kept::SliceUnknown, tr_later("what became of another slice is not known: {}")},
+    {Kept::GpuDrained, tr_later("the GPU is drained")},
+    {Kept::GpuDrainedFor, tr_later("the GPU is drained: {}")},
 });
-static_assert(kKeptSentences.size() == static_cast<std::size_t>(Kept::PodRefused) + 1);
+static_assert(kKeptSentences.size() == static_cast<std::size_t>(Kept::GpuDrainedFor) + 1);
 static_assert([] {
   for (std::size_t i = 0; i < kKeptSentences.size(); ++i) {
     if (kKeptSentences[i].which != static_cast<Kept>(i)) return false;

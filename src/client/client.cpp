@@ -302,6 +302,10 @@ Result<std::vector<JobId>> Client::act(std::string_view verb, const api::JobsReq
   return core_->change("POST", fmt::format("/api/v1/jobs/{}", verb), api::write(request));
 }
 
+Result<std::vector<JobId>> Client::move(JobId job, const api::MoveRequest& request) {
+  return core_->change("POST", fmt::format("/api/v1/jobs/{}/move", job.value), api::write(request));
+}
+
 Result<std::vector<JobId>> Client::update(const api::UpdateRequest& request) {
   return core_->change("PATCH", "/api/v1/jobs", api::write(request));
 }

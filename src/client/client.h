@@ -100,6 +100,8 @@ class Client {
                                  const std::function<bool(std::string_view)>& take);
   /// Up to `most` bytes, the last of what the job wrote by now.
   [[nodiscard]] Result<LogEnd> end_of_log(JobId id, std::uint64_t most);
+  /// POST /api/v1/jobs/ID/move.
+  [[nodiscard]] Result<std::vector<JobId>> move(JobId job, const api::MoveRequest& request);
   /// POST /api/v1/jobs/VERB: "cancel", "hold", "suspend", ... The jobs it was done to.
   [[nodiscard]] Result<std::vector<JobId>> act(std::string_view verb,
                                                const api::JobsRequest& request);

@@ -30,6 +30,9 @@ std::vector<Candidate> present_gpus(const api::MachineView& machine) {
       const Device& device = view.device;
       if (!view.drained) found.push_back({gpu_word(machine, node.name, device.index), device.uuid});
     }
+    for (const api::MigRoomView& room : node.mig_room) {
+      if (!room.drained) found.push_back({room.gpu, room.model_short});
+    }
   }
   return found;
 }
@@ -39,8 +42,8 @@ std::vector<Candidate> drained_gpus(const api::MachineView& machine,
                                     const std::vector<api::DrainView>& drains) {
   std::vector<Candidate> found;
   for (const auto& [drain, present] : drains) {
-    if (!drain.gpu) continue;
-    const bool by_index = present || drain.uuid.empty();
+    if (drain.is_of_node()) continue;
+    const bool by_index = drain.gpu && (present || drain.uuid.empty());
     found.push_back({by_index ? gpu_word(machine, drain.node, *drain.gpu) : drain.uuid,
                      by_index ? drain.uuid : drain.reason});
   }

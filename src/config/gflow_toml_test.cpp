@@ -68,6 +68,7 @@ fragmentation_weight = 100
 stop_overuse = true
 overuse_margin = "512M"
 lend_idle_after = "90m"
+cut_gpus = ["GPU-1", "GPU-2"]
 max_jobs = 5
 max_time_sliced = 6
 mix_modes = true
@@ -78,6 +79,7 @@ name = "lab1"
 labels = "zone = b, disk=nvme"
 [runner]
 cgroups = false
+gpu_isolation = "landlock"
 launch_backoff = "5s"
 max_launch_failures = 7
 [limits]
@@ -142,6 +144,7 @@ max_backups = 0
   want.policy.stop_overuse = true;
   want.policy.overuse_margin = Memory::mib(512);
   want.policy.lend_idle_after = 90min;
+  want.policy.cut_gpus = {"GPU-1", "GPU-2"};
   want.policy.share_with_others = true;
   want.policy.allow_see_all = true;
   want.node_name = "lab1";
@@ -168,6 +171,7 @@ max_backups = 0
   want.policy.max_dependencies_per_user = 9;
   want.policy.max_dependencies = 10;
   want.cgroups = false;
+  want.gpu_isolation = "landlock";
   want.ballast = Memory::gib(1);
   want.backup_interval = 10min;
   want.max_backups = 0;
@@ -214,6 +218,7 @@ TEST(Config, SaysWhatIsWrongAndWhere) {
       {"[node]\nlabels = 'a=1,b=2,a=3'", "'a' is given twice"},
       {"[runner]\ncgroups = 'yes'", "'yes' is neither true nor false"},
       {"[runner]\ncgroups = [1]", "neither a text"},
+      {"[runner]\ngpu_isolation = 'yes'", "'yes' is not one of auto, filter, landlock, none"},
       {"devices = 'auto'", "there is no key 'devices'; did you mean 'daemon.devices'?"},
       {"[scheduler]\nmax_jobs = 3", "did you mean 'sharing.max_jobs'?"},
       {"[scheduler]\npreempt = ['a']", "neither a text"},

@@ -116,6 +116,7 @@ struct CodeVisitor {
   std::string_view operator()(const blocker::Suspended&) const { return tr_later("Suspended"); }
   std::string_view operator()(const blocker::GpuLimit&) const { return tr_later("GpuLimit"); }
   std::string_view operator()(const blocker::Gang&) const { return tr_later("Gang"); }
+  std::string_view operator()(const blocker::Slice&) const { return tr_later("Slice"); }
 };
 
 struct TextVisitor {
@@ -256,6 +257,13 @@ struct TextVisitor {
     }
     if (!b.room) return tr_format("Gang: {} jobs start together", b.need);
     return tr_format("Gang: {} jobs start together, and there is room for {}", b.need, *b.room);
+  }
+  std::string operator()(const blocker::Slice& b) const {
+    if (b.is_made && b.trouble.empty()) return tr_format("Slice: {} is being made", b.profile);
+    if (b.is_made)
+      return tr_format("Slice: {} is not made yet: {}", b.profile, printable(kept_text(b.trouble)));
+    if (b.trouble.empty()) return tr_format("Slice: no GPU has room for {}", b.profile);
+    return tr_format("Slice: {} is not made: {}", b.profile, printable(kept_text(b.trouble)));
   }
 };
 

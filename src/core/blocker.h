@@ -154,6 +154,13 @@ struct Gang {
   std::optional<std::size_t> room{};  ///< for so many, where enough wait; empty: that is not known
   friend bool operator==(const Gang&, const Gang&) = default;
 };
+/// No slice of MIG is free that it could have, on GPUs of which gflow makes slices.
+struct Slice {
+  std::string profile;    ///< "3g.40gb"
+  bool is_made = false;   ///< it is being made, for it or for one ahead of it
+  std::string trouble{};  ///< why it is not made, or is not yet; "" where there is no room for it
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
 /// An attempt was not started or was lost; the next one is made after a pause.
 struct LaunchBackoff {
   int failures = 0;  ///< in a row
@@ -182,7 +189,8 @@ using Blocker = std::variant<blocker::OnHold,
                              blocker::UserLimit,
                              blocker::Suspended,
                              blocker::GpuLimit,
-                             blocker::Gang>;
+                             blocker::Gang,
+                             blocker::Slice>;
 
 /// Which kind of Blocker, in the order of its alternatives.
 enum class BlockerKind {
@@ -205,27 +213,13 @@ enum class BlockerKind {
   Suspended,
   GpuLimit,
   Gang,
+  Slice,
 };
 inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlockerKinds = {
-    "hold",
-    "begin",
-    "dependency",
-    "gpus",
-    "gpu_memory",
-    "gpu_share",
-    "nodes",
-    "node_closed",
-    "node_unhealthy",
-    "preemption",
-    "memory",
-    "cpus",
-    "priority",
-    "group_limit",
-    "launch_backoff",
-    "user_limit",
-    "suspended",
-    "gpu_limit",
-    "gang"};
+    "hold",       "begin",     "dependency",  "gpus",           "gpu_memory",
+    "gpu_share",  "nodes",     "node_closed", "node_unhealthy", "preemption",
+    "memory",     "cpus",      "priority",    "group_limit",    "launch_backoff",
+    "user_limit", "suspended", "gpu_limit",   "gang",           "slice"};
 [[nodiscard]] constexpr BlockerKind blocker_kind(const Blocker& blocker) {
   return static_cast<BlockerKind>(blocker.index());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <optional>
@@ -16,7 +17,7 @@ namespace gflow {
 enum class DefragOutcome {
   Moves,           ///< these moves would start it; without any, those of jobs ahead would
   HasRoom,         ///< it has room as it is: something else keeps it waiting
-  WaitsForMore,    ///< than room: a limit of its user, or jobs that start together with it
+  WaitsForMore,    ///< than room: a limit of its user, or more jobs that start together with it
   NotEnoughFree,   ///< in all, however it is arranged
   NothingMovable,  ///< nothing that runs where it could run may be moved
   NoMoveHelps,
@@ -50,17 +51,30 @@ struct DefragMove {
   friend bool operator==(const DefragMove&, const DefragMove&) = default;
 };
 
-/// For a job that waits: who moves, and where it starts then.
-struct DefragPlan {
+/// A job that starts together with another.
+struct DefragStart {
   JobId job;
+  std::vector<Allocation> to{};  ///< by node; without CPUs; of outcome Moves
+
+  friend bool operator==(const DefragStart&, const DefragStart&) = default;
+};
+
+/// For a job that waits, or jobs that start together: who moves, and where it starts then.
+struct DefragPlan {
+  JobId job;  ///< of several the first in the queue
   DefragOutcome outcome = DefragOutcome::NoMoveHelps;
   std::vector<DefragMove> moves{};
-  int other_moves = 0;           ///< of jobs that are not shown
-  std::vector<Allocation> to{};  ///< of outcome Moves
+  int other_moves = 0;                  ///< of jobs that are not shown
+  std::vector<Allocation> to{};         ///< of outcome Moves
+  std::vector<DefragStart> together{};  ///< the others
   /// Whether one ahead of it keeps its place and goes on waiting: it must not delay that.
   bool is_behind = false;
   std::optional<JobId> behind{};  ///< which; empty where that is not shown
 
+  /// Whether it is one of those that would start.
+  [[nodiscard]] bool starts(JobId id) const {
+    return job == id || std::ranges::find(together, id, &DefragStart::job) != together.end();
+  }
   friend bool operator==(const DefragPlan&, const DefragPlan&) = default;
 };
 

@@ -24,6 +24,7 @@ struct Started {
   int attempt = 0;
   int pid = 0;           ///< of the job's first process, 0 if it is not known
   bool watches = false;  ///< Wanted would come of it
+  GpuIsolation isolation = GpuIsolation::None;  ///< what keeps it from GPUs it was not given
 };
 struct Gone {
   JobId job;
@@ -38,6 +39,7 @@ struct StillRuns {
   /// Begun: it is found out, or undone, by suspend() or resume(), of which Parks tells.
   ParkedMemory parked{};
   bool watches = false;  ///< as in Started
+  GpuIsolation isolation = GpuIsolation::None;
 };
 struct Over {
   Outcome outcome;
@@ -61,13 +63,20 @@ struct Parks {
   int attempt = 0;
   ParkedMemory parked;
 };
+/// What became of a move: the attempt is on the GPU it was told to move to, or on the one it was
+/// on.
+struct Moved {
+  JobId job;
+  int attempt = 0;
+  std::string refused;  ///< why it stayed, for people; "": it did not
+};
 /// A program of an attempt wants the GPU it lends, of which it is told after lend(); once each
 /// time.
 struct Wanted {
   JobId job;
   int attempt = 0;
 };
-using Report = std::variant<Started, Gone, Adopted, Parks, Wanted>;
+using Report = std::variant<Started, Gone, Adopted, Parks, Moved, Wanted>;
 
 /// An attempt of which it is not known how it stands.
 struct Doubt {
@@ -83,6 +92,9 @@ struct Enforcement {
   std::string processes;  ///< the same
   std::string suspend;    ///< "cgroup v2 cgroup.freeze" or "SIGSTOP"
   std::string binding;    ///< "cgroup v2 cpuset.cpus", "cgroup v1 cpuset.cpus", "sched_setaffinity"
+  /// What keeps jobs from GPUs they were not given: "cgroup v2 device filter (bpf)",
+  /// "cgroup v1 devices.deny", "landlock".
+  std::string gpu_isolation;
   std::string gpu_memory;   ///< of jobs that share a GPU: kGpuHeld
   std::string gpu_compute;  ///< of those with a part of its time: the same
   /// What takes the GPU memory of suspended jobs to host memory: kGpuParked; "" where there is no
@@ -95,6 +107,10 @@ inline constexpr std::string_view kGpuHeld =
     "libgflow-share.so, in programs that use an NVIDIA GPU through the CUDA driver";
 inline constexpr std::string_view kGpuNotHeld =
     "none: libgflow-share.so is not installed, or in a directory with a space or a colon";
+
+/// What Enforcement::gpu_isolation says where it is not wanted.
+inline constexpr std::string_view kNotIsolated =
+    "none: variables alone name the GPUs of a job (gpu_isolation in [runner] of gflow.toml)";
 
 /// What Enforcement::parking says where it can be.
 inline constexpr std::string_view kGpuParked =
@@ -131,6 +147,10 @@ class Executor {
   /// until resume() gave it back. For attempts that watch; for another, Parks says why not.
   virtual void lend(JobId job, int attempt, Memory most) = 0;
   virtual void resume(JobId job, int attempt) = 0;
+  /// Brings what the attempt has of its only GPU to another one of its node, by way of host memory,
+  /// of which it may take so much; its processes run on, and wait in their calls of the driver.
+  /// Moved follows. It counts as neither suspended nor lent before, nor until then.
+  virtual void move(JobId job, int attempt, const GpuMove& move, Memory most) = 0;
   /// The limit counts from the start of the attempt; empty: none. `ran`: how long it has run by
   /// now, without the time it was suspended. Told after each adoption, too.
   virtual void change_limit(JobId job,
@@ -162,11 +182,18 @@ class Executor {
   /// By what means an attempt of its own that is under way is held to its part of a GPU: of its
   /// time, if it has a part of that.
   [[nodiscard]] virtual GpuLimits gpu_limits(JobId job, int attempt) const = 0;
+  /// What keeps an attempt of its own that is under way from GPUs it was not given.
+  [[nodiscard]] virtual GpuIsolation gpu_isolation(JobId job, int attempt) const = 0;
   /// The TCP ports of its node that an attempt of its own that is under way was given; none if it
   /// was given none.
   [[nodiscard]] virtual PortBlock ports(JobId job, int attempt) const = 0;
   /// Whether it can take the GPU memory of suspended attempts to host memory on one of its nodes.
   [[nodiscard]] virtual bool parks(const std::string& node) const = 0;
+  /// Why move() cannot be on one of its nodes though it parks, for people; "": it can.
+  [[nodiscard]] virtual std::string cannot_move(const std::string& node) const = 0;
+  /// What keeps the attempts it launches on one of its nodes from GPUs they were not given: its
+  /// orders say from which.
+  [[nodiscard]] virtual GpuIsolation isolates(const std::string& node) const = 0;
   /// What is enforced on one of its nodes.
   [[nodiscard]] virtual executor::Enforcement enforcement(const std::string& node) const = 0;
   /// Readable while poll() has something to say, from whatever thread that came. The executor's

@@ -13,6 +13,7 @@ class IdleExecutor : public Executor {
   void suspend(JobId /*job*/, int /*attempt*/, Memory /*park*/) override {}
   void lend(JobId /*job*/, int /*attempt*/, Memory /*most*/) override {}
   void resume(JobId /*job*/, int /*attempt*/) override {}
+  void move(JobId /*job*/, int /*attempt*/, const GpuMove& /*move*/, Memory /*most*/) override {}
   void signal(JobId /*job*/, int /*attempt*/, int /*number*/) override {}
   void change_limit(JobId /*job*/,
                     int /*attempt*/,
@@ -32,8 +33,15 @@ class IdleExecutor : public Executor {
   [[nodiscard]] std::string log_path(JobId /*job*/) const override { return {}; }
   [[nodiscard]] Memory log_size(JobId /*job*/) const override { return {}; }
   [[nodiscard]] GpuLimits gpu_limits(JobId /*job*/, int /*attempt*/) const override { return {}; }
+  [[nodiscard]] GpuIsolation gpu_isolation(JobId /*job*/, int /*attempt*/) const override {
+    return GpuIsolation::None;
+  }
   [[nodiscard]] PortBlock ports(JobId /*job*/, int /*attempt*/) const override { return {}; }
   [[nodiscard]] bool parks(const std::string& /*node*/) const override { return false; }
+  [[nodiscard]] std::string cannot_move(const std::string& /*node*/) const override { return ""; }
+  [[nodiscard]] GpuIsolation isolates(const std::string& /*node*/) const override {
+    return GpuIsolation::None;
+  }
   [[nodiscard]] executor::Enforcement enforcement(const std::string& /*node*/) const override {
     return {};
   }

@@ -16,6 +16,7 @@
 #include "base/share.h"
 #include "base/time.h"
 #include "core/failure.h"
+#include "core/gpu_isolation.h"
 #include "core/job_id.h"
 #include "core/label.h"
 #include "core/status.h"
@@ -302,6 +303,15 @@ struct ParkedMemory {
 
   friend bool operator==(const ParkedMemory&, const ParkedMemory&) = default;
 };
+/// From one GPU of a node to another one.
+struct GpuMove {
+  int from = 0;  ///< index on the node
+  int to = 0;
+  std::string from_uuid{};
+  std::string to_uuid{};
+
+  friend bool operator==(const GpuMove&, const GpuMove&) = default;
+};
 struct Running {
   Attempt attempt;
   std::optional<Stop> stop;
@@ -314,8 +324,19 @@ struct Running {
   /// wants it, it is suspended until it has it back; its time limit goes on meanwhile. Suspended by
   /// hand it stands, and wants it when it is resumed.
   bool lends = false;
-  ParkedMemory parked{};  ///< not stored, as the next: whoever runs the attempt knows it
-  bool watches = false;   ///< it would be known when it wants back what it lends
+  /// It moves: until it is known on which of the two GPUs it is, its attempt has both.
+  std::optional<GpuMove> move{};
+  std::string move_refused{};  ///< why it stayed where it was when it was to move last, if it did
+  ParkedMemory parked{};       ///< not stored, as the next: whoever runs the attempt knows it
+  bool watches = false;        ///< it would be known when it wants back what it lends
+  GpuIsolation isolation = GpuIsolation::None;  ///< what keeps it from other GPUs
+  /// When it left a GPU by a move, and which: readings that began before show it there.
+  struct Left {
+    MonoTime at{};
+    int gpu = 0;
+    friend bool operator==(const Left&, const Left&) = default;
+  };
+  std::optional<Left> left{};
   friend bool operator==(const Running&, const Running&) = default;
 };
 struct Ended {

@@ -209,5 +209,21 @@ TEST(Device, IsDrainedByItsUuidWhereBothAreKnown) {
   }
 }
 
+TEST(Device, OfAGpuThatIsCutIsDrainedWithIt) {
+  const std::vector<Drain> drains = {{"n1", {}, "fan", "root", "GPU-a"}};
+  Device slice{.index = 3, .uuid = "MIG-1", .mig = MigDevice{.parent = "GPU-a"}};
+  EXPECT_NE(drain_of_device(drains, "n1", slice), nullptr);
+  EXPECT_FALSE(is_of_device(drains.front(), slice));
+  EXPECT_EQ(drain_of_node(drains, "n1"), nullptr);
+  EXPECT_NE(drain_of_cut_gpu(drains, "n1", "GPU-a"), nullptr);
+  EXPECT_EQ(drain_of_cut_gpu(drains, "n1", ""), nullptr);
+  slice.mig->parent = "";  // it is gone
+  EXPECT_EQ(drain_of_device(drains, "n1", slice), nullptr);
+  Machine machine{.name = "n1"};
+  EXPECT_FALSE(is_present(drains.front(), machine));
+  machine.mig_gpus = {{.uuid = "GPU-a"}};
+  EXPECT_TRUE(is_present(drains.front(), machine));
+}
+
 }  // namespace
 }  // namespace gflow

@@ -19,6 +19,7 @@ inline constexpr Range kMemoryRange = {0, std::int64_t{1} << 62};
 inline constexpr Range kCountRange = {0, 1'000'000};
 inline constexpr Range kTimeLimitRange = {1, std::int64_t{10} * 365 * 86400};
 inline constexpr Range kSignalRange = {0, 64};
+inline constexpr Range kDeviceRange = {0, 65'535};  ///< index on a node
 
 template <>
 struct Description<User> {
@@ -306,6 +307,25 @@ struct Description<Running> {
       field<&Running::suspended_by>(
           {.name = "suspended_by", .help = "who suspended it; empty: gflow, to make room"}),
       field<&Running::lends>({.name = "lends", .help = "its GPU is idle, and another's meanwhile"}),
+      field<&Running::move_refused>(
+          {.name = "move_refused", .help = "why it could not be moved to another GPU"}),
+  };
+};
+
+template <>
+struct Description<GpuMove> {
+  static constexpr std::tuple kFields{
+      field<&GpuMove::from>({.name = "move_from",
+                             .help = "the GPU that it moves away from",
+                             .stored = Stored::Always}),
+      field<&GpuMove::to>(
+          {.name = "move_to", .help = "the GPU that it moves to", .stored = Stored::Always}),
+      field<&GpuMove::from_uuid>({.name = "move_from_uuid",
+                                  .help = "UUID of the GPU that it moves away from",
+                                  .stored = Stored::Always}),
+      field<&GpuMove::to_uuid>({.name = "move_to_uuid",
+                                .help = "UUID of the GPU that it moves to",
+                                .stored = Stored::Always}),
   };
 };
 

@@ -21,6 +21,8 @@ Status status_after(const Job& job, Happening what) {
     case Happening::Started:
     case Happening::Resumed:
     case Happening::Lent:
+    case Happening::Moving:
+    case Happening::Moved:
       return Status::Running;
     case Happening::Stopping:
       return Status::Completing;
@@ -37,7 +39,7 @@ Status status_after(const Job& job, Happening what) {
 bool tells_attempt(Happening what) {
   return what == Happening::Starting || what == Happening::Started || what == Happening::Stopping ||
          what == Happening::Suspended || what == Happening::Resumed || what == Happening::Lent ||
-         what == Happening::Ended;
+         what == Happening::Moving || what == Happening::Moved || what == Happening::Ended;
 }
 
 }  // namespace

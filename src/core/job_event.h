@@ -26,13 +26,15 @@ enum class Happening : std::uint8_t {
   Resumed = 9,
   Requeued = 10,  ///< it waits again after an attempt
   Ended = 11,
-  Lent = 12,  ///< its GPU is another's while it leaves it idle
+  Lent = 12,    ///< its GPU is another's while it leaves it idle
+  Moving = 13,  ///< from one GPU to another, and has both
+  Moved = 14,   ///< it is on the new one, or could not be moved
 };
 struct HappeningName {
   Happening what;
   std::string_view type;
 };
-constexpr std::array<HappeningName, 12> kHappenings = {{
+constexpr std::array<HappeningName, 14> kHappenings = {{
     {Happening::Submitted, "job.submitted"},
     {Happening::Held, "job.held"},
     {Happening::Released, "job.released"},
@@ -45,6 +47,8 @@ constexpr std::array<HappeningName, 12> kHappenings = {{
     {Happening::Requeued, "job.requeued"},
     {Happening::Ended, "job.ended"},
     {Happening::Lent, "job.lent"},
+    {Happening::Moving, "job.moving"},
+    {Happening::Moved, "job.moved"},
 }};
 [[nodiscard]] std::string_view event_type(Happening what);  ///< "job.ended"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_filter.h"
 #include "base/memory.h"
 #include "base/share.h"
 #include "core/job.h"
@@ -47,7 +48,9 @@ struct LaunchOrder {
   /// known.
   bool watches = false;
   bool only_holds = false;  ///< an allocation: who uses the devices is no process of the attempt
-  std::vector<int> cpus;    ///< run on these only; empty: on any
+  /// Device nodes its processes are kept from; empty: from none.
+  std::optional<DeviceFilter> filter{};
+  std::vector<int> cpus;                           ///< run on these only; empty: on any
   std::optional<std::chrono::seconds> time_limit;  ///< from its start; empty: none
   std::chrono::seconds grace{30};                  ///< between SIGTERM and SIGKILL
   LaunchLimits limits;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "core/cpu_list.h"
 #include "core/gpu_environment.h"
+#include "core/job_devices.h"
 #include "core/launch.h"
 
 namespace gflow {
@@ -90,21 +91,40 @@ std::vector<const Device*> devices_of_vendor(const Machine& machine, std::string
   return devices;
 }
 
-/// Positions of these devices among those of their vendor. Whether a driver still counts one that
-/// is broken nobody knows, and MIG devices it counts otherwise: where there are such, all are named
-/// by UUID, where that is understood.
-std::string vendor_list(const Machine& machine,
-                        const std::vector<int>& gpus,
-                        const VendorVariables& row) {
-  const std::vector<const Device*> devices = devices_of_vendor(machine, row.vendor);
+/// Which devices a job sees, and which it can open besides.
+struct Seen {
+  std::vector<int> gpus;
+  std::optional<DeviceFilter> filter;  ///< that keeps it from others; empty: nothing does
+
+  [[nodiscard]] bool has(const Device& device) const {
+    return std::ranges::find(gpus, device.index) != gpus.end();
+  }
+  /// A driver does not count it: it is another's and cannot be opened.
+  [[nodiscard]] bool hides(const Device& device) const {
+    return filter && !has(device) && std::ranges::any_of(device.nodes, [this](const auto& nodes) {
+             return filter->denies(nodes.major, nodes.first);
+           });
+  }
+  /// Whether a driver counts it can be told.
+  [[nodiscard]] bool is_clear(const Device& device) const {
+    return device.usable && !device.mig && (!filter || !device.nodes.empty());
+  }
+};
+
+/// Positions of these devices among those of their vendor, as the driver counts them: those that
+/// can be opened. Whether a driver still counts one that is broken nobody knows, and MIG devices it
+/// counts otherwise: where there are such, all are named by UUID, where that is understood.
+std::string vendor_list(const Machine& machine, const Seen& seen, const VendorVariables& row) {
+  std::vector<const Device*> devices = devices_of_vendor(machine, row.vendor);
+  std::erase_if(devices, [&seen](const Device* device) { return seen.hides(*device); });
   std::vector<std::string> positions;
   std::vector<std::string> uuids;
   bool all_there = true;
   bool have_uuids = true;
   for (std::size_t position = 0; position < devices.size(); ++position) {
     const Device& device = *devices[position];
-    all_there = all_there && device.usable && !device.mig;
-    if (std::ranges::find(gpus, device.index) == gpus.end()) continue;
+    all_there = all_there && seen.is_clear(device);
+    if (!seen.has(device)) continue;
     positions.push_back(std::to_string(position));
     uuids.push_back(device.uuid);
     have_uuids = have_uuids && !device.uuid.empty();
@@ -112,11 +132,9 @@ std::string vendor_list(const Machine& machine,
   return join(row.takes_uuids && have_uuids && !all_there ? uuids : positions, ",");
 }
 
-bool has_any_of_vendor(const Machine& machine,
-                       const std::vector<int>& gpus,
-                       std::string_view vendor) {
+bool has_any_of_vendor(const Machine& machine, const Seen& seen, std::string_view vendor) {
   return std::ranges::any_of(machine.devices, [&](const Device& device) {
-    return device.vendor == vendor && std::ranges::find(gpus, device.index) != gpus.end();
+    return device.vendor == vendor && seen.has(device);
   });
 }
 
@@ -124,21 +142,19 @@ bool has_vendor(const Machine& machine, std::string_view vendor) {
   return std::ranges::find(machine.devices, vendor, &Device::vendor) != machine.devices.end();
 }
 
-void set_visible(EnvironmentChanges& changes,
-                 const Machine& machine,
-                 const std::vector<int>& gpus) {
+void set_visible(EnvironmentChanges& changes, const Machine& machine, const Seen& seen) {
   changes.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
   changes.set("CUDA_VISIBLE_DEVICES", "");
   for (const VendorVariables& row : kVisibleVariables) {
     if (!has_vendor(machine, row.vendor)) continue;
-    const std::string list = vendor_list(machine, gpus, row);
+    const std::string list = vendor_list(machine, seen, row);
     if (!list.empty() || row.empty_hides) changes.set(row.visible, list);
   }
-  if (has_any_of_vendor(machine, gpus, "amd")) {
+  if (has_any_of_vendor(machine, seen, "amd")) {
     // Two filters one after the other leave nothing: only ROCR_VISIBLE_DEVICES, as AMD says for
     // Linux.
     for (const char* name : {"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"}) changes.unset(name);
-    if (!has_any_of_vendor(machine, gpus, "nvidia")) changes.unset("CUDA_VISIBLE_DEVICES");
+    if (!has_any_of_vendor(machine, seen, "nvidia")) changes.unset("CUDA_VISIBLE_DEVICES");
   }
   if (has_vendor(machine, "intel")) changes.set("ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
 }
@@ -161,13 +177,18 @@ std::vector<int> all_to_see(const Machine& machine) {
 }
 
 void set_devices(EnvironmentChanges& changes,
-                 const Request& request,
+                 const Job& job,
                  const Attempt& attempt,
                  const Machine& machine) {
-  for (const auto& [name, value] : gpu_environment(request, machine, attempt.allocation.gpus)) {
+  const Request& request = job.spec.request;
+  const std::vector<int>& gpus = attempt.allocation.gpus;
+  for (const auto& [name, value] : gpu_environment(request, machine, gpus)) {
     changes.set(name, value);
   }
-  set_visible(changes, machine, request.see_all ? all_to_see(machine) : attempt.allocation.gpus);
+  set_visible(changes,
+              machine,
+              {.gpus = request.see_all ? all_to_see(machine) : gpus,
+               .filter = device_filter_of(job, attempt, machine)});
 }
 
 void set_nodes(EnvironmentChanges& changes, const Attempt& attempt) {
@@ -206,7 +227,7 @@ std::vector<std::string> launch_environment(const Job& job,
   EnvironmentChanges changes;
   for (const char* name : kNotInherited) changes.unset(name);
   set_identity(changes, job, attempt);
-  set_devices(changes, job.spec.request, attempt, machine);
+  set_devices(changes, job, attempt, machine);
   set_nodes(changes, attempt);
   set_limits(changes, job.spec, attempt.allocation);
   set_torchrun(changes, attempt);

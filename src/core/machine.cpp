@@ -15,10 +15,9 @@ const Drain* find_drain(const std::vector<Drain>& drains, const Is& is) {
   return at == drains.end() ? nullptr : &*at;
 }
 
-bool is_of_device(const Drain& drain, const Device& device) {
-  if (!drain.gpu) return false;
-  return drain.uuid.empty() || device.uuid.empty() ? *drain.gpu == device.index
-                                                   : drain.uuid == device.uuid;
+/// Nothing new starts on a slice of a GPU that is drained.
+bool is_of_its_gpu(const Drain& drain, const Device& device) {
+  return device.mig && !drain.uuid.empty() && device.mig->parent == drain.uuid;
 }
 
 constexpr std::size_t kLongestNodeName = 64;
@@ -43,22 +42,46 @@ std::string_view take_number(std::string_view& text) {
 }  // namespace
 
 const Drain* drain_of_node(const std::vector<Drain>& drains, std::string_view node) {
-  return find_drain(drains, [&](const Drain& drain) { return drain.node == node && !drain.gpu; });
+  return find_drain(drains,
+                    [&](const Drain& drain) { return drain.node == node && drain.is_of_node(); });
 }
 
 const Drain* drain_of_device(const std::vector<Drain>& drains,
                              std::string_view node,
                              const Device& device) {
   return find_drain(drains, [&](const Drain& drain) {
-    return drain.node == node && is_of_device(drain, device);
+    return drain.node == node && (is_of_device(drain, device) || is_of_its_gpu(drain, device));
   });
+}
+
+const Drain* drain_of_cut_gpu(const std::vector<Drain>& drains,
+                              std::string_view node,
+                              std::string_view uuid) {
+  return find_drain(drains, [&](const Drain& drain) {
+    return drain.node == node && !uuid.empty() && drain.uuid == uuid;
+  });
+}
+
+bool is_of_device(const Drain& drain, const Device& device) {
+  if (drain.is_of_node()) return false;
+  return drain.uuid.empty() || device.uuid.empty() ? drain.gpu == device.index
+                                                   : drain.uuid == device.uuid;
+}
+
+bool is_cut_gpu(const Machine& machine, std::string_view uuid) {
+  if (uuid.empty()) return false;
+  const auto is_its = [&](const Device& device) {
+    return device.mig && device.mig->parent == uuid;
+  };
+  return std::ranges::any_of(machine.devices, is_its) ||
+         std::ranges::find(machine.mig_gpus, uuid, &MigGpu::uuid) != machine.mig_gpus.end();
 }
 
 bool is_present(const Drain& drain, const Machine& machine) {
   if (drain.node != machine.name) return false;
-  return !drain.gpu || std::ranges::any_of(machine.devices, [&](const Device& device) {
-    return is_of_device(drain, device);
-  });
+  const auto is_it = [&](const Device& device) { return is_of_device(drain, device); };
+  return drain.is_of_node() || std::ranges::any_of(machine.devices, is_it) ||
+         is_cut_gpu(machine, drain.uuid);
 }
 
 std::string drained_text(std::string_view reason) {

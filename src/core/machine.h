@@ -2,14 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/device_filter.h"
 #include "base/memory.h"
+#include "core/gpu_isolation.h"
 #include "core/job_id.h"
 #include "core/label.h"
+#include "core/mig_gpu.h"
 #include "core/topology.h"
 
 namespace gflow {
@@ -69,6 +74,9 @@ struct Device {
   /// which is no device beside it; utilization and power are told of GPUs alone, and are no
   /// trouble.
   std::optional<MigDevice> mig{};
+  /// The device nodes that who uses it has to open and nobody else has; those of a MIG device are
+  /// partly its GPU's. Empty if not known.
+  std::vector<DeviceNodes> nodes{};
 
   friend bool operator==(const Device&, const Device&) = default;
 };
@@ -76,10 +84,12 @@ struct Device {
 /// A device, or a whole node, that an administrator lets nothing new start on.
 struct Drain {
   std::string node;        ///< its name
-  std::optional<int> gpu;  ///< empty: the whole node
+  std::optional<int> gpu;  ///< empty: the whole node, or a GPU that is cut and so has no index
   std::string reason;
   std::string by;      ///< who asked for it
   std::string uuid{};  ///< of the device, which may come to have another index; "" if not known
+
+  [[nodiscard]] bool is_of_node() const { return !gpu && uuid.empty(); }
 
   friend bool operator==(const Drain&, const Drain&) = default;
 };
@@ -99,6 +109,13 @@ struct Machine {
   std::vector<Device> devices;   ///< by index
   Topology topology;             ///< of the devices, by index; empty if not known
   bool parks = false;            ///< the GPU memory of suspended jobs can be taken to host memory
+  std::string cannot_move{};  ///< why jobs cannot move to another GPU though it parks; "": they can
+  /// By vendor, the device nodes that are of its GPUs, whether a device is listed that has them or
+  /// not.
+  std::map<std::string, std::vector<DeviceNodes>, std::less<>> gpu_nodes{};
+  GpuIsolation isolation = GpuIsolation::None;  ///< how jobs are kept from GPUs of others here
+  /// GPUs with MIG enabled, and what they are cut into. Those without a slice are among `devices`.
+  std::vector<MigGpu> mig_gpus{};
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
@@ -133,7 +150,15 @@ enum class DeviceBar {
 [[nodiscard]] const Drain* drain_of_device(const std::vector<Drain>& drains,
                                            std::string_view node,
                                            const Device& device);
-/// Whether what is drained is there: the node, or the device on it.
+/// The drain of a GPU that is cut; null if there is none.
+[[nodiscard]] const Drain* drain_of_cut_gpu(const std::vector<Drain>& drains,
+                                            std::string_view node,
+                                            std::string_view uuid);
+/// Whether it is of just this device, not of the GPU that it is cut from.
+[[nodiscard]] bool is_of_device(const Drain& drain, const Device& device);
+/// Whether a GPU of that UUID is cut, or may be: it is no device, and its slices are.
+[[nodiscard]] bool is_cut_gpu(const Machine& machine, std::string_view uuid);
+/// Whether what is drained is there: the node, or the device on it, also one that is cut.
 [[nodiscard]] bool is_present(const Drain& drain, const Machine& machine);
 /// May this device be given out? `drain` is what takes it out, or null; its processes are those
 /// that are not of jobs that hold it.

@@ -11,6 +11,7 @@ using What = NodeChange::What;
 
 /// A GPU is known again by its UUID, whatever its index is by then.
 bool are_of_one(const Drain& a, const Drain& b) {
+  if (a.is_of_node() || b.is_of_node()) return a.is_of_node() == b.is_of_node();
   return a.uuid.empty() || b.uuid.empty() ? a.gpu == b.gpu : a.uuid == b.uuid;
 }
 
@@ -33,10 +34,10 @@ void compare(const std::string& node,
   }
   if (before.unreachable && !now.unreachable) changes.push_back({node, What::Answers});
   for (const Drain& drain : without(now.drains, before.drains)) {
-    changes.push_back({node, What::Drained, drain.gpu, drain.reason, drain.by});
+    changes.push_back({node, What::Drained, drain.gpu, drain.reason, drain.by, drain.uuid});
   }
   for (const Drain& drain : without(before.drains, now.drains)) {
-    changes.push_back({node, What::Resumed, drain.gpu});
+    changes.push_back({node, What::Resumed, drain.gpu, "", "", drain.uuid});
   }
   if (now.unhealthy && !before.unhealthy) {
     changes.push_back({node, What::Unhealthy, {}, *now.unhealthy});

@@ -26,9 +26,10 @@ struct NodeChange {
   };
   std::string node;
   What what = What::Appeared;
-  std::optional<int> gpu{};  ///< what was drained or resumed; empty: the whole node
+  std::optional<int> gpu{};  ///< what was drained or resumed; empty: the node, or a GPU that is cut
   std::string reason{};      ///< "" where there is none
   std::string by{};          ///< who drained it; "" of all else
+  std::string uuid{};        ///< of the GPU; "" of the whole node, or if it is not known
 
   friend bool operator==(const NodeChange&, const NodeChange&) = default;
 };

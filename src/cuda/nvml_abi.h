@@ -27,6 +27,8 @@ enum Return : int {
   kGpuIsLost = 15,
   kResetRequired = 16,
   kVersionMismatch = 18,  ///< the library is of another version than the loaded kernel module
+  kInUse = 19,            ///< by a process
+  kInsufficientResources = 23,
   kArgumentVersionMismatch = 25,
   kUnknown = 999,
 };
@@ -106,6 +108,63 @@ struct Attributes {
 };
 static_assert(sizeof(Attributes) == 40 && offsetof(Attributes, memory_mib) == 32);
 
+/// Of a GPU, some memory slices in a row.
+struct InstancePlacement {
+  std::uint32_t start;
+  std::uint32_t size;
+};
+static_assert(sizeof(InstancePlacement) == 8);
+
+/// What a GPU instance of a profile is.
+struct GpuInstanceProfile {
+  std::uint32_t version;
+  std::uint32_t id;
+  std::uint32_t is_p2p_supported;
+  std::uint32_t slices;     ///< compute slices
+  std::uint32_t instances;  ///< of them at once
+  std::uint32_t multiprocessors;
+  std::uint32_t copy_engines;
+  std::uint32_t decoders;
+  std::uint32_t encoders;
+  std::uint32_t jpeg_engines;
+  std::uint32_t optical_flow_engines;
+  std::uint64_t memory_mib;
+  char name[96];  ///< "MIG 1g.10gb"
+};
+static_assert(sizeof(GpuInstanceProfile) == 152 && offsetof(GpuInstanceProfile, name) == 56);
+constexpr std::uint32_t kGpuInstanceProfileV2 = version_word<GpuInstanceProfile>(2);
+
+struct GpuInstanceInfo {
+  Handle device;
+  std::uint32_t id;
+  std::uint32_t profile;  ///< GpuInstanceProfile::id
+  InstancePlacement placement;
+};
+static_assert(sizeof(GpuInstanceInfo) == 24);
+
+struct ComputeInstanceProfile {
+  std::uint32_t id;
+  std::uint32_t slices;
+  std::uint32_t instances;
+  std::uint32_t multiprocessors;
+  std::uint32_t shared_copy_engines;
+  std::uint32_t shared_decoders;
+  std::uint32_t shared_encoders;
+  std::uint32_t shared_jpeg_engines;
+  std::uint32_t shared_optical_flow_engines;
+};
+static_assert(sizeof(ComputeInstanceProfile) == 36);
+
+struct ComputeInstanceInfo {
+  Handle device;
+  Handle gpu_instance;
+  std::uint32_t id;
+  std::uint32_t profile;  ///< ComputeInstanceProfile::id
+  InstancePlacement placement;
+};
+static_assert(sizeof(ComputeInstanceInfo) == 32);
+constexpr std::uint32_t kSharedEngines = 0;
+
 // How near two devices are on the PCIe tree.
 constexpr int kTopologyInternal = 0;
 constexpr int kTopologySingle = 10;
@@ -146,6 +205,30 @@ using GetSlice = Return (*)(Handle device, std::uint32_t index, Handle* slice);
 using GetParent = Return (*)(Handle slice, Handle* device);
 using GetAttributes = Return (*)(Handle slice, Attributes* attributes);
 using GetLinkPci = Return (*)(Handle device, std::uint32_t link, PciInfo* pci);
+using GetByText = Return (*)(const char* text, Handle* device);
+using GetInstanceProfile = Return (*)(Handle device,
+                                      std::uint32_t number,
+                                      GpuInstanceProfile* profile);
+using GetPlacements = Return (*)(Handle device,
+                                 std::uint32_t profile,
+                                 InstancePlacement* placements,
+                                 std::uint32_t* count);
+using GetInstances = Return (*)(Handle of,
+                                std::uint32_t profile,
+                                Handle* instances,
+                                std::uint32_t* count);
+using GetInstanceInfo = Return (*)(Handle instance, GpuInstanceInfo* info);
+using GetComputeProfile = Return (*)(Handle instance,
+                                     std::uint32_t number,
+                                     std::uint32_t engines,
+                                     ComputeInstanceProfile* profile);
+using GetComputeInfo = Return (*)(Handle instance, ComputeInstanceInfo* info);
+using CreateInstance = Return (*)(Handle device,
+                                  std::uint32_t profile,
+                                  const InstancePlacement* placement,
+                                  Handle* instance);
+using CreateCompute = Return (*)(Handle instance, std::uint32_t profile, Handle* compute);
+using DestroyInstance = Return (*)(Handle instance);
 using GetProcesses = Return (*)(Handle device, std::uint32_t* count, void* entries);
 
 }  // namespace gflow::cuda::nvml

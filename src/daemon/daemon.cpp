@@ -85,6 +85,7 @@ Result<engine::State> load_state(engine::State state,
   for (Job& job : loaded.jobs) state.restore(std::move(job));
   state.restore(std::move(loaded.drains));
   state.restore(std::move(loaded.unhealthy));
+  state.restore(std::move(loaded.slices));
   tokens = std::move(loaded.tokens);
   const MonoTime now = os::now().mono;
   state.set_lived(loaded.lived.now(now, state.boot_id()), now);
@@ -97,6 +98,18 @@ Result<std::unique_ptr<devices::Source>> open_devices(const Config& config) {
   devices::SourceOptions probe;
   probe.probe = os::helper_program("gflow-gpumon").value_or("");
   return devices::open_source(config.devices, probe);
+}
+
+/// Left to gflow, it is what only root can have, where jobs are of several users. In their place
+/// among themselves a job's GPUs have other numbers then, which who runs all of them need not see.
+void set_isolation(runner::Options& wanted, const std::string& setting) {
+  const bool is_auto = setting == "auto";
+  wanted.needs_isolation = !is_auto;
+  if (setting == gpu_isolation_name(GpuIsolation::Filter) || (is_auto && wanted.serves_everyone)) {
+    wanted.isolation = GpuIsolation::Filter;
+  } else if (setting == gpu_isolation_name(GpuIsolation::Landlock)) {
+    wanted.isolation = GpuIsolation::Landlock;
+  }
 }
 
 Result<std::unique_ptr<runner::Runner>> open_runner(const Options& options,
@@ -119,6 +132,7 @@ Result<std::unique_ptr<runner::Runner>> open_runner(const Options& options,
   wanted.serves_everyone = options.system;
   wanted.boot_id = boot_id;
   wanted.use_cgroups = config.cgroups;
+  set_isolation(wanted, config.gpu_isolation);
   // Each running job and each connection takes some; jobs keep the limit programs expect.
   wanted.open_files = os::raise_open_files();
   return runner::Runner::open(wanted);
@@ -173,12 +187,16 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
   auto remover = std::make_unique<Remover>();
   if (!source) source = GF_TRY(open_devices(config));
   auto runner = GF_TRY(open_runner(options, config, *source, boot_id, *remover));
+  auto slicer = GF_TRY(devices::open_slicer(
+      source->machine().source,
+      {.program = os::helper_program("gflow-mig").value_or(""), .lock = options.paths.mig_lock()}));
   const std::string node = node_name(config, *source);
   std::vector<Token> tokens;
   engine::State state = GF_TRY(
       load_state(engine::State(config.policy, boot_id), *store, options.paths, node, tokens));
   const devices::DeviceIndices indices(held_devices(state, options.paths.attempts_dir(), node));
   OwnerOf owner_of = [local = runner.get()](int pid) { return local->owner_of(pid); };
+  const std::string isolation = runner->enforcement(node).gpu_isolation;
   std::vector<NodeExecutor> executors;
   executors.push_back({std::move(runner), {node}});
   auto wall_timer = GF_TRY(os::WallTimer::create());
@@ -188,6 +206,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
                config.devices,
                state.count(kNotEnded | kEnded));
   for (const std::string& warning : config.warnings) spdlog::warn("{}", printable(warning));
+  if (options.system && config.gpu_isolation == "auto" && isolation.starts_with("none")) {
+    spdlog::warn("jobs can open GPUs they were not given: {}", printable(isolation));
+  }
 
   auto core = std::make_unique<Core>(Parts{std::move(options),
                                            config,
@@ -195,6 +216,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
                                            std::move(lock),
                                            std::move(store),
                                            std::move(source),
+                                           std::move(slicer),
                                            indices,
                                            std::move(remover),
                                            std::move(executors),

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/executor.h"
+#include "core/made_slice.h"
 
 namespace gflow::daemon {
 
@@ -23,8 +24,12 @@ class Dispatcher {
   /// Suspends the attempt of a job, or lets it go on. Safe to repeat.
   virtual void suspend(const Job& job) = 0;
   virtual void resume(const Job& job) = 0;
+  /// Has it moved as its Running::move says. Safe to repeat.
+  virtual void move(const Job& job) = 0;
   virtual void signal(const Job& job, int number) = 0;
   virtual void change_limit(const Job& job) = 0;
+  /// Has a slice of MIG made or removed, by its stage. Safe to repeat.
+  virtual void cut(const MadeSlice& slice) = 0;
   /// The end of this attempt is committed: nothing of it is needed any more.
   virtual void forget_attempt(JobId job, int attempt) = 0;
   /// The job is gone from the store: its log may go, too.

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <iterator>
+#include <utility>
 
 #include "base/text.h"
 #include "core/find_device.h"
@@ -68,10 +69,12 @@ Loop::Loop(Parts parts)
           [this](engine::Event event) { request(std::move(event), {}); },
           [this](LaunchOrder& order) {
             if (const Job* job = state_.find(order.job)) traces_.launching(*job, order);
-          }),
+          },
+          [this](const MadeSlice& slice) { cut(slice); }),
       shell_(state_, *parts_.store, dispatcher_, &ballast_),
       started_(os::now()),
       device_fd_(io_),
+      slicer_fd_(io_),
       wall_fd_(io_),
       mono_timer_(io_),
       refresh_timer_(io_),
@@ -117,12 +120,14 @@ Result<void> Loop::begin() {
   GF_CHECK(socket_watch_.begin());
   GF_CHECK(give(wall_fd_, parts_.wall_timer.fd()));
   if (parts_.source->fd() >= 0) GF_CHECK(give(device_fd_, parts_.source->fd()));
+  if (parts_.slicer->fd() >= 0) GF_CHECK(give(slicer_fd_, parts_.slicer->fd()));
   for (const NodeExecutor& each : parts_.executors) {
     auto& fd = executor_fds_.emplace_back(io_);
     GF_CHECK(give(fd, each.executor->fd()));
     watch_executor(*each.executor, fd);
   }
   watch_devices();
+  watch_slicer();
   watch_wall_timer();
   watch_signals();
   refresh_later();
@@ -168,6 +173,10 @@ void Loop::take_slice() {
 Now Loop::now() const { return os::now(); }
 
 GpuLimits Loop::gpu_limits(const Job& job) const { return dispatcher_.gpu_limits(job); }
+std::optional<JobId> Loop::owner_of(int pid) const { return parts_.owner_of(pid); }
+std::optional<GpuIsolation> Loop::gpu_isolation(const Job& job) const {
+  return dispatcher_.gpu_isolation(job);
+}
 
 PortBlock Loop::ports(const Job& job) const { return dispatcher_.ports(job); }
 
@@ -421,12 +430,16 @@ void Loop::take_reports(Executor& executor) {
   for (executor::Report& report : executor.poll()) {
     if (const auto* started = std::get_if<executor::Started>(&report)) {
       shell_.post(engine::event::AttemptStarted{
-          started->job, started->attempt, started->pid, started->watches});
+          started->job, started->attempt, started->pid, started->watches, started->isolation});
     } else if (const auto* wanted = std::get_if<executor::Wanted>(&report)) {
       spdlog::info("job {} wants the GPU back that it lends", wanted->job.value);
       shell_.post(engine::event::GpuWanted{wanted->job, wanted->attempt});
     } else if (const auto* adopted = std::get_if<executor::Adopted>(&report)) {
       shell_.adopted(adopted->job, adopted->attempt, adopted->how);
+    } else if (auto* moved = std::get_if<executor::Moved>(&report)) {
+      log_move(*moved);
+      shell_.post(engine::event::MoveEnded{moved->job, moved->attempt, std::move(moved->refused)});
+      parts_.source->refresh();
     } else if (auto* parks = std::get_if<executor::Parks>(&report)) {
       log_parking(*parks);
       shell_.post(
@@ -467,6 +480,19 @@ void Loop::log_parking(const executor::Parks& parks) const {
   }
 }
 
+void Loop::log_move(const executor::Moved& moved) const {
+  const Job* job = state_.find(moved.job);
+  const auto* running = job == nullptr ? nullptr : std::get_if<Running>(&job->state);
+  if (running == nullptr || !running->move) return;
+  const GpuMove& move = *running->move;
+  if (moved.refused.empty()) {
+    spdlog::info("job {} moved from GPU {} to GPU {}", moved.job.value, move.from, move.to);
+  } else {
+    spdlog::warn(
+        "job {} stays on GPU {}: {}", moved.job.value, move.from, printable(moved.refused));
+  }
+}
+
 void Loop::watch_devices() {
   if (!device_fd_.is_open()) return;
   device_fd_.async_wait(Wait::wait_read, [this](const error_code& error) {
@@ -477,13 +503,15 @@ void Loop::watch_devices() {
 }
 
 void Loop::take_reading() {
-  if (!parts_.source->poll()) return;
+  const bool is_news = parts_.source->poll();
+  if (std::exchange(reads_again_, false)) parts_.source->refresh();
+  if (!is_news) return;
   Machine fresh = reading();
   device_news_.see(fresh, parts_.config.gpus);
   if (parts_.source->interval() > std::chrono::milliseconds(0)) last_reading_ = os::now().wall;
   const auto threshold = parts_.config.gpus.resource_change_threshold;
   const Machine& before = state_.nodes().at(parts_.node).machine;
-  if (threshold && !is_news(before, fresh, *threshold)) return;
+  if (threshold && !gflow::is_news(before, fresh, *threshold)) return;
   shell_.post(engine::event::NodesChanged{{std::move(fresh)}});
   soon();
 }
@@ -498,6 +526,9 @@ Machine Loop::reading() {
   machine.name = parts_.node;
   machine.labels = parts_.config.labels;
   machine.parks = parks();
+  machine.cannot_move = parts_.executors.front().executor->cannot_move(parts_.node);
+  machine.isolation = parts_.executors.front().executor->isolates(parts_.node);
+  leave_out_uncut(machine, parts_.config.policy);
   fill_memory(machine, parts_.config.gpus);
   peaks_.see(machine);
   return machine;

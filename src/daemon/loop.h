@@ -28,6 +28,7 @@
 #include "daemon/shell.h"
 #include "daemon/socket_watch.h"
 #include "devices/device_indices.h"
+#include "devices/slicer.h"
 #include "devices/source.h"
 #include "engine/state.h"
 #include "os/wall_timer.h"
@@ -50,6 +51,7 @@ struct Parts {
   os::Fd lock;       ///< held as long as the daemon lives
   std::unique_ptr<store::Store> store;
   std::unique_ptr<devices::Source> source;
+  std::unique_ptr<devices::Slicer> slicer;
   devices::DeviceIndices indices;
   std::unique_ptr<Remover> remover;
   std::vector<NodeExecutor> executors;  ///< whoever runs jobs; first that of this machine
@@ -75,6 +77,8 @@ class Loop : public server::Service {
   [[nodiscard]] Now now() const override;
   [[nodiscard]] std::string log_path(JobId job) const override;
   [[nodiscard]] GpuLimits gpu_limits(const Job& job) const override;
+  [[nodiscard]] std::optional<JobId> owner_of(int pid) const override;
+  [[nodiscard]] std::optional<GpuIsolation> gpu_isolation(const Job& job) const override;
   [[nodiscard]] PortBlock ports(const Job& job) const override;
   void submit(api::SubmitRequest request,
               const Principal& by,
@@ -122,10 +126,15 @@ class Loop : public server::Service {
   void look_for_room();
   void watch_executor(Executor& executor, boost::asio::posix::stream_descriptor& fd);
   void watch_devices();
+  // loop_slices.cpp
+  void cut(const MadeSlice& slice);
+  void watch_slicer();
+  void take_slice_reports();
   void watch_wall_timer();
   void watch_signals();
   void take_reports(Executor& executor);
   void log_parking(const executor::Parks& parks) const;
+  void log_move(const executor::Moved& moved) const;
   [[nodiscard]] bool parks() const;
   void take_reading();
   [[nodiscard]] Machine reading();
@@ -144,6 +153,7 @@ class Loop : public server::Service {
   boost::asio::io_context io_{1};
   std::deque<boost::asio::posix::stream_descriptor> executor_fds_;
   boost::asio::posix::stream_descriptor device_fd_;
+  boost::asio::posix::stream_descriptor slicer_fd_;
   boost::asio::posix::stream_descriptor wall_fd_;
   boost::asio::steady_timer mono_timer_;
   boost::asio::steady_timer refresh_timer_;
@@ -174,6 +184,7 @@ class Loop : public server::Service {
   bool ticked_last_ = false;  ///< launches take turns with ticks
   bool disk_was_full_ = false;
   bool looks_for_room_ = false;
+  bool reads_again_ = false;  ///< the devices, as a slice was made or removed while they were read
 };
 
 }  // namespace gflow::daemon

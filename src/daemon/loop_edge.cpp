@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "base/version.h"
+#include "core/job_devices.h"
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/setting_views.h"
@@ -172,6 +173,12 @@ api::DaemonView Loop::daemon(OthersJobs shown) const {
   view.enforcement_binding = enforced.binding;
   view.enforcement_gpu_memory = enforced.gpu_memory;
   view.enforcement_gpu_compute = enforced.gpu_compute;
+  view.enforcement_gpu_isolation = enforced.gpu_isolation;
+  const Machine& machine = state_.nodes().at(parts_.node).machine;
+  if (const std::string open = gpus_without_nodes(machine); !open.empty()) {
+    view.enforcement_gpu_isolation +=
+        fmt::format("; not of jobs on GPU {}: what opens it is not known", open);
+  }
   view.enforcement_parking = enforced.parking;
   view.warnings = warnings(shown);
   return view;

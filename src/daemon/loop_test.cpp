@@ -69,6 +69,7 @@ Parts parts_in(const Place& place) {
                .lock = {},
                .store = std::move(store),
                .source = devices::open_source("sim:1xH100", {}).value(),
+               .slicer = devices::open_slicer("sim:1xH100", {}).value(),
                .indices = {},
                .remover = std::move(remover),
                .executors = std::move(executors),

@@ -44,6 +44,16 @@ std::vector<NumaCpus> host_cpus() {
   return nodes;
 }
 
+void leave_out_uncut(Machine& machine, const engine::Policy& policy) {
+  std::erase_if(machine.devices, [&](Device& device) {
+    const auto gpu = std::ranges::find(machine.mig_gpus, device.uuid, &MigGpu::uuid);
+    if (device.mig || gpu == machine.mig_gpus.end() || !policy.cuts(device.uuid)) return false;
+    if (gpu->unread.empty()) return true;
+    device.trouble = fmt::format("MIG is enabled, and gflow cannot cut it: {}", gpu->unread);
+    return false;
+  });
+}
+
 Machine machine_for_engine(const Machine& reading,
                            const OwnerOf& owner_of,
                            const HoldersOf& holders_of) {

@@ -7,6 +7,7 @@
 
 #include "core/job.h"
 #include "core/machine.h"
+#include "engine/event.h"
 
 namespace gflow::daemon {
 
@@ -21,6 +22,9 @@ using HoldersOf = std::function<std::vector<JobId>(int gpu)>;
 [[nodiscard]] Machine machine_for_engine(const Machine& reading,
                                          const OwnerOf& owner_of,
                                          const HoldersOf& holders_of);
+
+/// A GPU of which nothing is cut, and that is cut as jobs ask for it, is room and no device.
+void leave_out_uncut(Machine& machine, const engine::Policy& policy);
 
 /// Takes the processes of jobs that hold the device off the list and counts them in `uses`, by job.
 /// Those of other jobs stay, with their job: the device is not theirs.

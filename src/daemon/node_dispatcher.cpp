@@ -25,12 +25,14 @@ NodeDispatcher::NodeDispatcher(const engine::State& state,
                                store::Store& store,
                                const std::vector<NodeExecutor>& executors,
                                std::function<void(engine::Event)> post,
-                               std::function<void(LaunchOrder&)> launching)
+                               std::function<void(LaunchOrder&)> launching,
+                               std::function<void(const MadeSlice&)> cut)
     : state_(state),
       store_(store),
       executors_(executors),
       post_(std::move(post)),
-      launching_(std::move(launching)) {
+      launching_(std::move(launching)),
+      cut_(std::move(cut)) {
   for (const auto& [executor, nodes] : executors_) {
     for (const std::string& node : nodes) by_node_.emplace(node, executor.get());
   }
@@ -113,10 +115,21 @@ void NodeDispatcher::resume(const Job& job) {
   if (Executor* executor = executor_of(job)) executor->resume(job.id, attempt_of(job)->number);
 }
 
+void NodeDispatcher::move(const Job& job) {
+  const auto* running = std::get_if<Running>(&job.state);
+  Executor* executor = executor_of(job);
+  if (executor == nullptr || running == nullptr || !running->move) return;
+  executor->move(job.id, attempt_of(job)->number, *running->move, state_.copy_of(job));
+}
+
 void NodeDispatcher::signal(const Job& job, int number) {
   if (Executor* executor = executor_of(job)) {
     executor->signal(job.id, attempt_of(job)->number, number);
   }
+}
+
+void NodeDispatcher::cut(const MadeSlice& slice) {
+  if (cut_) cut_(slice);
 }
 
 void NodeDispatcher::change_limit(const Job& job) {
@@ -187,6 +200,12 @@ GpuLimits NodeDispatcher::gpu_limits(const Job& job) const {
   // Who has all of its time is held to nothing there.
   if (job.spec.request.share == Share::whole()) limits.compute = GpuLimit::None;
   return limits;
+}
+
+GpuIsolation NodeDispatcher::gpu_isolation(const Job& job) const {
+  const Attempt* attempt = attempt_of(job);
+  const Executor* its = attempt == nullptr ? nullptr : executor_at(attempt->allocation.node);
+  return its == nullptr ? GpuIsolation::None : its->gpu_isolation(job.id, attempt->number);
 }
 
 PortBlock NodeDispatcher::ports(const Job& job) const {

@@ -29,20 +29,23 @@ class NodeDispatcher : public Dispatcher {
   /// Borrows the state, the store and the executors, at least one, for its lifetime; the first is
   /// that of the machine it runs on. `post` takes what becomes
   /// known while acting: that an attempt cannot even be ordered. `launching` may add to what the
-  /// job is told, once all of the order is there.
+  /// job is told, once all of the order is there. `cut` has slices made and removed.
   NodeDispatcher(const engine::State& state,
                  store::Store& store,
                  const std::vector<NodeExecutor>& executors,
                  std::function<void(engine::Event)> post,
-                 std::function<void(LaunchOrder&)> launching = {});
+                 std::function<void(LaunchOrder&)> launching = {},
+                 std::function<void(const MadeSlice&)> cut = {});
 
   void launch(const LaunchOrder& order) override;
   [[nodiscard]] executor::Adoption adopt(const Job& job) override;
   void stop(const Job& job) override;
   void suspend(const Job& job) override;
+  void move(const Job& job) override;
   void resume(const Job& job) override;
   void signal(const Job& job, int number) override;
   void change_limit(const Job& job) override;
+  void cut(const MadeSlice& slice) override;
   void forget_attempt(JobId job, int attempt) override;
   void forget_job(JobId job) override;
   [[nodiscard]] std::string largest_log() const override;
@@ -55,6 +58,7 @@ class NodeDispatcher : public Dispatcher {
   [[nodiscard]] std::string log_path(const Job& job) const;
   /// None for a job without an attempt, or whose node nobody serves.
   [[nodiscard]] GpuLimits gpu_limits(const Job& job) const;
+  [[nodiscard]] GpuIsolation gpu_isolation(const Job& job) const;
   /// The same.
   [[nodiscard]] PortBlock ports(const Job& job) const;
 
@@ -71,6 +75,7 @@ class NodeDispatcher : public Dispatcher {
   std::map<std::string, Executor*> by_node_;
   std::function<void(engine::Event)> post_;
   std::function<void(LaunchOrder&)> launching_;
+  std::function<void(const MadeSlice&)> cut_;
 };
 
 /// For people.

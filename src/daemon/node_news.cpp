@@ -30,7 +30,11 @@ NodeStandings standings_of(const engine::State& state) {
 /// "node lab1: GPU 3 drained by alice: fan is loud"
 std::string text_of(const NodeChange& change) {
   std::string text = fmt::format("node {}: ", change.node);
-  if (change.gpu) text += fmt::format("GPU {} ", *change.gpu);
+  if (change.gpu) {
+    text += fmt::format("GPU {} ", *change.gpu);
+  } else if (!change.uuid.empty()) {
+    text += fmt::format("GPU {} ", change.uuid);
+  }
   text += node_change_name(change.what);
   if (!change.by.empty()) text += fmt::format(" by {}", change.by);
   if (!change.reason.empty()) text += fmt::format(": {}", change.reason);

@@ -339,6 +339,10 @@ Result<void> Recoverer::write(store::Store& store) {
   if (!sources_.empty()) {
     rest.drains = GF_TRY(sources_.front().content->drains());
     rest.unhealthy = GF_TRY(sources_.front().content->unhealthy());
+    rest.slices = GF_TRY(sources_.front().content->slices());
+    // What was under way then may have been done since, and undone by somebody else: only a UUID
+    // tells a slice.
+    std::erase_if(*rest.slices, [](const MadeSlice& slice) { return slice.uuid.empty(); });
     rest.lived = GF_TRY(sources_.front().content->lived());
   }
   return store.commit(rest);

@@ -1,50 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/shell.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/translate.h"
+#include "daemon/shell_plan.h"
 #include "server/submission.h"
 
 namespace gflow::daemon {
-namespace {
-
-/// Steps of what was set aside.
-constexpr int kKeptForCancelling = 3;
-constexpr Memory kLeastFree{64 * 1024};
-
-}  // namespace
-
-struct Shell::Plan {
-  std::set<JobId> saves;
-  /// Of new jobs, by their ids; some may be in saves, too.
-  std::vector<std::shared_ptr<const JobRange>> ranges;
-  std::map<JobId, TaskPayload> payloads;  ///< by the first job of a submission's entry
-  std::vector<JobId> forgets;
-  std::vector<store::Submission> submissions;
-  JobEvents events;
-  std::vector<Unwritten> unwritten;
-  bool new_ids = false;
-  bool was_put_off = false;  ///< the disk was full when it should have been written
-  bool stopping = false;     ///< somebody cancels jobs with it
-  bool new_drains = false;
-  bool new_health = false;
-  std::vector<engine::Effect> acts;  ///< Launch, StopAttempt, Signal, Suspend, ...
-  std::vector<std::pair<JobId, int>> attempts_over;
-  struct Reply {
-    Answer answer;
-    Result<std::vector<JobId>> jobs;
-    bool makes_room = false;  ///< what was asked for may end the want of room it waits for
-    /// What a refusal is said in that comes after it was decided.
-    const MessageCatalogue* messages = messages_in_use();
-  };
-  std::vector<Reply> replies;
-  Ticked ticked;
-};
 
 Shell::Shell(engine::State& state,
              store::Store& store,
@@ -72,7 +36,7 @@ void Shell::take_over(const Job& job, const executor::Adoption& found) {
   if (const auto* over = std::get_if<executor::Over>(&found)) {
     post(engine::event::AttemptEnded{job.id, attempt, over->outcome});
   } else if (const auto* runs = std::get_if<executor::StillRuns>(&found)) {
-    post(engine::event::AttemptStarted{job.id, attempt, runs->pid, runs->watches});
+    post(engine::event::AttemptStarted{job.id, attempt, runs->pid, runs->watches, runs->isolation});
     say_again(job, *runs);
   } else if (std::holds_alternative<executor::NeverRan>(found)) {
     post(engine::event::AttemptRevoked{job.id, attempt});
@@ -84,13 +48,15 @@ void Shell::take_over(const Job& job, const executor::Adoption& found) {
 void Shell::say_again(const Job& job, const executor::StillRuns& runs) {
   const auto* running = std::get_if<Running>(&job.state);
   const bool lends = running != nullptr && running->lends;
-  if (runs.parked != ParkedMemory{} || lends) {
+  const bool moves = running != nullptr && running->move.has_value();
+  if (!moves && (runs.parked != ParkedMemory{} || lends)) {
     post(engine::event::ParkingChanged{job.id, attempt_of(job)->number, runs.parked});
   }
   dispatcher_.change_limit(job);
   const Status status = status_of(job);
   if (status == Status::Completing) return dispatcher_.stop(job);
   if (running == nullptr) return;
+  if (moves) return dispatcher_.move(job);
   const bool has_it = runs.parked.how == Parking::None && running->suspended_by.empty();
   const bool is_away = lends ? !has_it : running->suspended.has_value();
   return is_away ? dispatcher_.suspend(job) : dispatcher_.resume(job);
@@ -138,152 +104,6 @@ Result<Shell::Ticked> Shell::tick(Now now, const std::function<bool()>& is_enoug
   plan->ticked.events = std::move(plan->events);
   for (auto& reply : plan->replies) reply.answer(std::move(reply.jobs));
   return std::move(plan->ticked);
-}
-
-/// A submission that does not fit is no reason to keep what else happened from being written.
-Result<void> Shell::write(Plan& plan, Now now) {
-  auto written = commit(plan, now);
-  if (!written && written.error().code == Code::Exhausted && !plan.unwritten.empty()) {
-    shrink_store();
-    written = commit(plan, now);
-  }
-  while (!written && written.error().code == Code::Exhausted && !plan.unwritten.empty()) {
-    withdraw_largest(plan, now);
-    written = commit(plan, now);
-  }
-  return written;
-}
-
-void Shell::withdraw_largest(Plan& plan, Now now) {
-  const auto largest = std::ranges::max_element(plan.unwritten, {}, &Unwritten::bytes);
-  const Unwritten unwritten = std::move(*largest);
-  plan.unwritten.erase(largest);
-  std::erase_if(plan.submissions, [&](const store::Submission& submission) {
-    return submission.uid == unwritten.uid && submission.key == unwritten.key;
-  });
-  const Memory size{static_cast<std::int64_t>(unwritten.bytes)};
-  for (const std::size_t reply : unwritten.replies) {
-    const MessagesOfThread language(plan.replies[reply].messages);
-    plan.replies[reply].jobs = fail(
-        Code::Exhausted,
-        tr_format(
-            "this submission of {} does not fit: {}", memory_text(size), disk_text(others_jobs_)));
-  }
-  drop_from(plan, unwritten.jobs);
-  Posted withdrawal;
-  for (const auto& effect : engine::step(state_, engine::event::Withdraw{unwritten.jobs}, now)) {
-    take(effect, withdrawal, plan);
-  }
-}
-
-/// What is told of these jobs, in the order of their ids, of which there never were any.
-void Shell::drop_from(Plan& plan, const std::vector<JobId>& jobs) {
-  const auto is_of_it = [&](JobId id) { return std::ranges::binary_search(jobs, id); };
-  std::erase_if(plan.events.events, [&](const JobEvent& event) { return is_of_it(event.job); });
-  for (auto* ranges : {&plan.ranges, &plan.ticked.added}) {
-    std::erase_if(*ranges, [&](const auto& range) { return is_of_it(range->first.id); });
-  }
-}
-
-/// The disk is full. What was decided is neither done nor acknowledged before it is written, but
-/// for telling jobs to stop, which is safe to repeat and may be what makes room: who asked for that
-/// waits, nobody else.
-Shell::Ticked Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
-  constexpr std::chrono::seconds kTryAgain{1};
-  for (const engine::Effect& effect : plan->acts) {
-    const auto* to_stop = std::get_if<engine::effect::StopAttempt>(&effect);
-    if (to_stop == nullptr) continue;
-    if (const Job* job = in_attempt(to_stop->job, to_stop->attempt)) dispatcher_.stop(*job);
-  }
-  auto now_answered = std::ranges::stable_partition(
-      plan->replies, [](const Plan::Reply& reply) { return reply.jobs && reply.makes_room; });
-  for (Plan::Reply& reply : now_answered) {
-    if (reply.jobs) {
-      const MessagesOfThread language(reply.messages);
-      reply.jobs = fail(Code::Exhausted,
-                        tr_format("this change is not written yet and is lost if gflowd ends "
-                                  "before; it is tried again every second: {}",
-                                  disk_text(others_jobs_)));
-    }
-    reply.answer(std::move(reply.jobs));
-  }
-  plan->replies.erase(now_answered.begin(), now_answered.end());
-  Ticked ticked = std::exchange(plan->ticked, {});
-  ticked.wake_mono =
-      std::min(ticked.wake_mono.value_or(now.mono + kTryAgain), now.mono + kTryAgain);
-  plan->was_put_off = true;
-  unwritten_ = std::move(plan);
-  return ticked;
-}
-
-std::string Shell::disk_text(OthersJobs shown) const {
-  const bool names_users = shown != OthersJobs::None;
-  std::string fills = names_users ? dispatcher_.largest_log() : "";
-  if (const auto most = state_.stores_most();
-      names_users && most && most->second >= Memory::mib(1)) {
-    if (!fills.empty()) fills += "; ";
-    fills += tr_format(
-        "the jobs of {} that have not ended hold {}", most->first, memory_text(most->second));
-  }
-  const Memory missing = ballast_ == nullptr ? Memory{} : ballast_->missing();
-  return tr_format(
-      "the disk of gflow's state directory is full ({} free{}): running jobs keep running and "
-      "can be cancelled, new ones are taken again when there is room{}{}",
-      ballast_ == nullptr ? "0" : memory_text(ballast_->disk_free()),
-      missing > Memory{} ? tr_format(", and {} are to be set aside first", memory_text(missing))
-                         : "",
-      fills.empty() ? "" : "; ",
-      fills);
-}
-
-/// What was set aside has been called upon, and there is no other room: nobody is to wait for an
-/// answer that cannot be written.
-bool Shell::is_short_of_disk() const {
-  return ballast_ != nullptr && !ballast_->held() && ballast_->disk_free() < kLeastFree;
-}
-
-/// What the store does not use any more is given back by writing, which takes some room, too: a
-/// step of what was set aside, if more than that comes back.
-void Shell::shrink_store() {
-  constexpr Memory kWorthAStep = Memory::mib(1);
-  const bool full = ballast_ != nullptr && ballast_->disk_free() < kLeastFree;
-  if (full && ballast_->steps_left() > kKeptForCancelling && store_.unused() >= kWorthAStep) {
-    ballast_->release_step();
-  }
-  store_.shrink();
-  if (full) ballast_->restore();
-}
-
-/// Sets aside again what was called upon, if need be from what the store does not use any more.
-void Shell::make_room() {
-  if (ballast_ == nullptr || ballast_->held()) return;
-  ballast_->restore();
-  if (ballast_->held()) return;
-  // Giving back has to be written, too.
-  if (ballast_->steps_left() > kKeptForCancelling) ballast_->release_step();
-  store_.shrink();
-  ballast_->restore();
-}
-
-bool Shell::wants_room() const { return ballast_ != nullptr && !ballast_->held(); }
-
-/// The same, but that nothing is given up to whatever fills the disk.
-void Shell::regain_room() {
-  constexpr Memory kWorthAStep = Memory::mib(1);
-  if (!wants_room()) return;
-  ballast_->restore();
-  const bool is_room = ballast_->disk_free() >= kLeastFree;
-  if (wants_room() && is_room && store_.unused() >= kWorthAStep) make_room();
-}
-
-/// Whether this can wait for its tick on a full disk: what happened to jobs, and what may make
-/// room.
-bool Shell::is_taken_when_full(const engine::Event& event) {
-  namespace e = engine::event;
-  return !std::holds_alternative<e::Submit>(event) && !std::holds_alternative<e::Hold>(event) &&
-         !std::holds_alternative<e::Release>(event) && !std::holds_alternative<e::Suspend>(event) &&
-         !std::holds_alternative<e::Resume>(event) && !std::holds_alternative<e::Update>(event) &&
-         !std::holds_alternative<e::Drain>(event);
 }
 
 /// What was submitted under the key of this one before, in this tick or an earlier one.
@@ -434,6 +254,8 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
   } else if (std::holds_alternative<e::SaveDrains>(effect)) {
     plan.new_drains = true;
     plan.ticked.told_of_nodes = true;
+  } else if (std::holds_alternative<e::SaveSlices>(effect)) {
+    plan.new_slices = true;
   } else if (std::holds_alternative<e::SaveHealth>(effect)) {
     plan.new_health = true;
     plan.ticked.told_of_nodes = true;
@@ -516,6 +338,7 @@ Result<void> Shell::commit(Plan& plan, Now now) {
   if (plan.new_ids) batch.next_id = state_.next_id();
   if (plan.new_drains) batch.drains = state_.drains();
   if (plan.new_health) batch.unhealthy = state_.unhealthy();
+  if (plan.new_slices) batch.slices = state_.slices();
   batch.lived = store::Lived{state_.lived(now.mono), now.mono, state_.boot_id()};
   plan.events.first = store_.next_event(now.wall);
   plan.events.at = now.wall;
@@ -542,8 +365,7 @@ const Job* Shell::in_attempt(JobId id, int attempt) const {
 void Shell::act(const engine::Effect& effect) {
   namespace e = engine::effect;
   if (const auto* launch = std::get_if<e::Launch>(&effect)) {
-    launches_.push_back(launch->order);
-    return;
+    return launches_.push_back(launch->order);
   }
   const auto tell = [this](const auto& about, void (Dispatcher::*what)(const Job&)) {
     if (const auto order = take_launch(about.job, about.attempt)) launch(*order);
@@ -553,16 +375,16 @@ void Shell::act(const engine::Effect& effect) {
     return stop(to_stop->job, to_stop->attempt);
   }
   if (const auto* message = std::get_if<e::Signal>(&effect)) {
-    if (const Job* job = in_attempt(message->job, message->attempt)) {
-      dispatcher_.signal(*job, message->number);
-    }
+    const Job* job = in_attempt(message->job, message->attempt);
+    if (job != nullptr) dispatcher_.signal(*job, message->number);
     return;
   }
   if (const auto* halt = std::get_if<e::Suspend>(&effect)) return tell(*halt, &Dispatcher::suspend);
   if (const auto* go = std::get_if<e::Resume>(&effect)) return tell(*go, &Dispatcher::resume);
-  if (const auto* limit = std::get_if<e::ChangeLimit>(&effect)) {
-    tell(*limit, &Dispatcher::change_limit);
-  }
+  if (const auto* move = std::get_if<e::Move>(&effect)) return tell(*move, &Dispatcher::move);
+  if (const auto* cut = std::get_if<e::CutSlice>(&effect)) return dispatcher_.cut(cut->slice);
+  const auto* limit = std::get_if<e::ChangeLimit>(&effect);
+  if (limit != nullptr) tell(*limit, &Dispatcher::change_limit);
 }
 
 /// The order of an attempt that was still to be launched, which it is not any more; null if it was.

@@ -68,8 +68,10 @@ class Notes : public Dispatcher {
   void stop(const Job& /*job*/) override {}
   void suspend(const Job& /*job*/) override {}
   void resume(const Job& /*job*/) override {}
+  void move(const Job& /*job*/) override {}
   void signal(const Job& /*job*/, int /*number*/) override {}
   void change_limit(const Job& /*job*/) override {}
+  void cut(const MadeSlice& /*slice*/) override {}
   void forget_attempt(JobId /*job*/, int /*attempt*/) override {}
   void forget_job(JobId /*job*/) override {}
   [[nodiscard]] std::string largest_log() const override { return ""; }

@@ -69,11 +69,16 @@ class World : public Dispatcher {
     step();
     runs[{job.id, attempt_of(job)->number}].stands = false;
   }
+  void move(const Job& job) override {
+    step();
+    runs[{job.id, attempt_of(job)->number}].stands = false;
+  }
   void signal(const Job& /*job*/, int /*number*/) override { step(); }
   void change_limit(const Job& job) override {
     step();
     runs[{job.id, attempt_of(job)->number}].limit = job.spec.time_limit;
   }
+  void cut(const MadeSlice& /*slice*/) override { step(); }
   void forget_attempt(JobId job, int attempt) override {
     step();
     const auto run = runs.find({job, attempt});

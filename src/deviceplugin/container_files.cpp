@@ -113,6 +113,13 @@ bool is_last_link(const std::string& path) {
 
 std::string kind_of(std::string_view vendor) { return fmt::format("{}.com/gpu", vendor); }
 
+/// The name of the file that those with a part of one device have in common; "" if this has parts
+/// of several, which containers use without turns.
+std::string turn_of(const std::vector<share::DeviceLimit>& limits) {
+  const auto turns = runner::turns_of(limits);
+  return turns.size() == 1 ? turns.front().file : "";
+}
+
 }  // namespace
 
 std::string ContainerFiles::directory(const std::string& key) const {
@@ -220,8 +227,9 @@ Result<void> ContainerFiles::make_account(const std::string& key, const Grant& g
   const std::string own = directory(key);
   GF_CHECK(os::write_file(own + "/fresh", *account));
   GF_CHECK(replace(own + "/" + share::kAccountName, *account, kForAll));
-  const std::string turn = runner::turn_of(limits);
-  if (!turn.empty()) GF_CHECK(link_turn(turn, own + "/" + share::kTurnName));
+  if (const std::string turn = turn_of(limits); !turn.empty()) {
+    GF_CHECK(link_turn(turn, own + "/" + share::kTurnName));
+  }
   if (kind_ != kClaims) return {};
   // It is of several containers, or of one that starts again.
   return replace(own + "/" + share::kEndedName, share::encode_ended(), kToRead);
@@ -232,7 +240,7 @@ Edits ContainerFiles::hold_to_part(const std::string& key, const Grant& grant) c
   Edits edits;
   if (limits.empty()) return edits;
   const std::string own = directory(key);
-  if (!runner::turn_of(limits).empty()) {
+  if (!turn_of(limits).empty()) {
     mount(edits, own + "/" + share::kTurnName, in_container(share::kTurnName), true);
   }
   mount(edits, own + "/" + share::kAccountName, in_container(share::kAccountName), true);

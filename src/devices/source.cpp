@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "devices/nvml/device_nodes.h"
 #include "devices/nvml/source.h"
 #include "devices/sim/source.h"
 #include "os/file.h"
@@ -17,9 +18,16 @@ namespace {
 
 class NoDevices final : public Source {
  public:
-  explicit NoDevices(std::string note, std::string source = "none") {
-    machine_.source = std::move(source);
+  explicit NoDevices(std::string note) {
+    machine_.source = "none";
     machine_.note = std::move(note);
+  }
+  /// Of a machine with NVIDIA GPUs whose driver does not answer.
+  static std::unique_ptr<NoDevices> of_nvidia(std::string note) {
+    auto made = std::make_unique<NoDevices>(std::move(note));
+    made->machine_.source = "nvml";
+    made->machine_.gpu_nodes["nvidia"] = {nvml::nvidia_gpus()};
+    return made;
   }
   [[nodiscard]] const Machine& machine() const override { return machine_; }
 
@@ -63,7 +71,8 @@ Opened open_auto(std::string_view /*rest*/, const SourceOptions& options) {
   auto source = nvml::NvmlSource::open(options);
   const bool is_there = has_nvidia_gpu(options.pci_devices);
   if (!source) {
-    return std::make_unique<NoDevices>(source.error().message, is_there ? "nvml" : "none");
+    if (is_there) return NoDevices::of_nvidia(source.error().message);
+    return std::make_unique<NoDevices>(source.error().message);
   }
   const Machine& machine = (*source)->machine();
   if (machine.devices.empty() && (*source)->has_answered() && !is_there) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "base/translate.h"
 #include "core/principal.h"
+#include "core/stop.h"
 #include "engine/defrag.h"
+#include "engine/state.h"
 #include "engine/step_internal.h"
 #include "engine/waiting.h"
 
@@ -33,11 +36,18 @@ Result<void> check_none_is_made(Index& index, const std::vector<Waiting>& waitin
   return {};
 }
 
+/// A job that waits, and who is to move for it.
+struct Moves {
+  JobId job;
+  const std::vector<JobId>& moves;
+};
+
 /// Whether these moves would start it now, and it is the first that moves would start.
 Result<void> check_moves(Index& index,
+                         Now now,
                          const std::vector<Waiting>& waiting,
-                         const event::ApplyDefrag& wanted) {
-  const auto plans = Defrag(index, index.now).run(waiting);
+                         const Moves& wanted) {
+  const auto plans = Defrag(index, now).run(waiting);
   const auto first =
       std::ranges::find_if(plans, [](const DefragPlan& plan) { return !plan.moves.empty(); });
   const auto asked = std::ranges::find(waiting, wanted.job, &Waiting::job);
@@ -55,7 +65,7 @@ Result<void> check_moves(Index& index,
         wanted.job.value));
   }
   // Which are the cheapest changes as they run on; that these do is what matters.
-  if (Defrag(index, index.now).would_start(*asked, wanted.moves)) return {};
+  if (Defrag(index, now).would_start(*asked, wanted.moves)) return {};
   return not_now(
       tr_format("these moves would not start job {} now: {}", wanted.job.value, see_plans()));
 }
@@ -86,23 +96,58 @@ Result<int> Step::check_defrag(const event::ApplyDefrag& event) const {
   if (!index_.policy.preempt) {
     return not_now(tr("no job is stopped to make room here: [scheduler] preempt is false"));
   }
-  const auto waiting = first_waiting(index_, event.most);
+  const auto waiting = first_for_moves(index_, event.most);
   GF_CHECK(check_none_is_made(index_, waiting));
-  GF_CHECK(check_moves(index_, waiting, event));
+  GF_CHECK(check_moves(index_, index_.now, waiting, {event.job, event.moves}));
   return priority_above(index_, event);
 }
 
 void Step::take(const event::ApplyDefrag& event) {
   const auto priority = check_defrag(event);
   if (!priority) return answer(std::unexpected(priority.error()));
-  if (index_.find(event.job)->spec.priority != *priority) {
-    index_.change(event.job, [&](Job& job) { job.spec.priority = *priority; });
-    saved(event.job, Happening::Changed);
-  }
+  raise_priority(event.job, *priority);
   for (const JobId id : event.moves) preempt(id, event.job);
   note_told(event.job, event.moves.size());
   remember_preemption(event.job, event.moves, true);
   answer(event.moves);
+}
+
+void Step::raise_priority(JobId id, int priority) {
+  if (index_.find(id)->spec.priority == priority) return;
+  index_.change(id, [&](Job& job) { job.spec.priority = priority; });
+  saved(id, Happening::Changed);
+}
+
+void Step::take(const event::MakeRoom& event) {
+  const auto state_of = [this](JobId id) {
+    const Job* job = index_.find(id);
+    return job == nullptr ? nullptr : &job->state;
+  };
+  const auto waits = [&](JobId id) {
+    return state_of(id) != nullptr && std::holds_alternative<Queued>(*state_of(id));
+  };
+  const auto runs = [&](JobId id) {
+    return state_of(id) != nullptr && std::holds_alternative<Running>(*state_of(id));
+  };
+  std::vector<JobId> waiting;
+  std::vector<JobId> moving;
+  std::ranges::copy_if(event.jobs, std::back_inserter(waiting), waits);
+  std::ranges::copy_if(event.moves, std::back_inserter(moving), runs);
+  for (const JobId id : waiting) {
+    raise_priority(id, event.priority);
+    remember_preemption(id, moving, !moving.empty());
+  }
+  for (const JobId id : moving) {
+    if (!waiting.empty() && stop_of(*index_.find(id)) == nullptr) preempt(id, waiting.front());
+  }
+  index_.fronts.open_all();
+}
+
+Result<void> State::check_moves(JobId job,
+                                const std::vector<JobId>& moves,
+                                std::size_t most,
+                                Now now) const {
+  return engine::check_moves(*index_, now, first_for_moves(*index_, most), {job, moves});
 }
 
 }  // namespace gflow::engine

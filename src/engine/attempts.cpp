@@ -53,6 +53,7 @@ void Step::take(const event::AttemptStarted& event) {
   // A pid of 0 is one that could not be read.
   if (const auto* running = std::get_if<Running>(&job->state);
       running != nullptr && running->watches == event.watches &&
+      running->isolation == event.isolation &&
       (running->attempt.pid == event.pid || event.pid == 0)) {
     return;
   }
@@ -67,6 +68,7 @@ void Step::take(const event::AttemptStarted& event) {
     }
     if (event.pid != 0) running.attempt.pid = event.pid;
     running.watches = event.watches;
+    running.isolation = event.isolation;
     changed.state = std::move(running);
   });
   saved(event.job, is_new ? Happening::Started : Happening::Nothing);
@@ -186,7 +188,7 @@ void Step::makes_no_room(JobId victim) {
 void Step::take(const event::ParkingChanged& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   const auto* running = job == nullptr ? nullptr : std::get_if<Running>(&job->state);
-  if (running == nullptr) return;
+  if (running == nullptr || running->move) return;
   if (running->lends) {
     note_lent(*job, event.parked);
     return index_.fronts.open_all();

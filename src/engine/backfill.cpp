@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/gathering.h"
+
 namespace gflow::engine {
 
 using placement::DemandIndex;
@@ -21,37 +23,60 @@ struct Prospect {
   MonoTime at;  ///< when that is expected to fit there
   NodeIndex node = 0;
   DemandIndex demand = 0;
+  std::int64_t missing = 0;  ///< parts of GPUs that are given back on the node until then
 
   friend auto operator<=>(const Prospect&, const Prospect&) = default;
 };
+/// Jobs of a gang, by what they want.
+using WantedJobs = std::map<DemandIndex, std::size_t>;
 using LeavingByNode = std::vector<std::vector<Leaving>>;
 
+/// Of GPUs; of one that has none it counts that it is there.
+std::int64_t parts_given_back(const Ledger& ledger, const Leaving& one) {
+  const std::int64_t of_each = ledger.demand(one.demand).share.parts;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(one.devices.size()) * of_each, 1);
+}
+
 /// When enough of what runs on the node is gone, if ever.
-std::optional<MonoTime> fits_at(Index& index,
+std::optional<Prospect> fits_at(Index& index,
                                 DemandIndex demand,
                                 NodeIndex node,
                                 const std::vector<Leaving>& leaving) {
-  if (index.ledger.fits(demand, node)) return index.now.mono;
+  Prospect found{index.now.mono, node, demand};
+  if (index.ledger.fits(demand, node)) return found;
   NodeState state = index.ledger.state(node);
   for (const Leaving& one : leaving) {
     index.ledger.give_back_on(state, one.demand, one.devices, one.presence);
-    if (index.ledger.fits_state(demand, node, state)) return one.end;
+    found.at = one.end;
+    found.missing += parts_given_back(index.ledger, one);
+    if (index.ledger.fits_state(demand, node, state)) return found;
   }
   return std::nullopt;
+}
+
+/// The nodes of an area that are not taken.
+std::vector<NodeIndex> nodes_left(const Ledger& ledger,
+                                  Area area,
+                                  const std::set<NodeIndex>& taken) {
+  std::vector<NodeIndex> nodes;
+  if (area != nullptr) nodes = *area;
+  for (NodeIndex node = 0; area == nullptr && node < ledger.size(); ++node) nodes.push_back(node);
+  std::erase_if(nodes, [&taken](NodeIndex node) { return taken.contains(node); });
+  return nodes;
 }
 
 /// The nodes a job would have: those where it fits soonest. Empty if there are too few.
 std::vector<Prospect> prospects_of(Index& index,
                                    const Job& job,
                                    const LeavingByNode& leaving,
-                                   const std::set<NodeIndex>& taken) {
+                                   const std::vector<NodeIndex>& nodes) {
   const Ledger& ledger = index.ledger;
   const DemandIndex demand = index.demand_of(job.spec);
   std::vector<Prospect> prospects;
-  for (NodeIndex node = 0; node < ledger.size(); ++node) {
-    if (!ledger.could_fit(demand, node) || taken.contains(node)) continue;
+  for (const NodeIndex node : nodes) {
+    if (!ledger.could_fit(demand, node)) continue;
     const auto at = fits_at(index, demand, node, leaving[static_cast<std::size_t>(node)]);
-    if (at) prospects.push_back({*at, node, demand});
+    if (at) prospects.push_back(*at);
   }
   const auto wanted = static_cast<std::size_t>(ledger.demand(demand).nodes);
   if (prospects.size() < wanted) return {};
@@ -67,14 +92,15 @@ class Outlook {
       : index_(index), node_(node), leaving_(leaving), state_(index.ledger.state(node)) {}
 
   /// When one more of these fits, if ever.
-  std::optional<MonoTime> next(DemandIndex demand) {
+  std::optional<Prospect> next(DemandIndex demand) {
     while (!index_.ledger.fits_state(demand, node_, state_)) {
       if (gone_ == leaving_.size()) return std::nullopt;
       const Leaving& one = leaving_[gone_++];
       index_.ledger.give_back_on(state_, one.demand, one.devices, one.presence);
       at_ = std::max(at_, one.end);
+      missing_ += parts_given_back(index_.ledger, one);
     }
-    return at_;
+    return Prospect{at_, node_, demand, missing_};
   }
   /// REQUIRES: it fits.
   void put(DemandIndex demand) {
@@ -88,30 +114,51 @@ class Outlook {
   NodeState state_;
   std::size_t gone_ = 0;
   MonoTime at_ = index_.now.mono;
+  std::int64_t missing_ = 0;
 };
 
-/// Where jobs of a gang would go of which enough start together, each where it fits soonest. Empty
-/// if they never do.
-std::vector<Prospect> prospects_of(Index& index,
-                                   const Gang& gang,
-                                   const LeavingByNode& leaving,
-                                   const std::set<NodeIndex>& taken) {
-  std::map<DemandIndex, std::size_t> wanted;
+/// Those of a gang that start together, the first in the queue.
+WantedJobs wanted_of(Index& index, const Gang& gang) {
+  WantedJobs wanted;
   std::size_t needed = gang.needed();
   for (const QueueKey& key : gang.waiting) {
     if (needed-- == 0) break;
     ++wanted[index.demand_of(index.find(key.id)->spec)];
   }
+  return wanted;
+}
+
+/// Whether these nodes have as many GPUs as they want, free or not.
+bool has_capacity(const Ledger& ledger,
+                  const WantedJobs& wanted,
+                  const std::vector<NodeIndex>& nodes) {
+  std::int64_t needed = 0;
+  for (const auto& [demand, count] : wanted) {
+    const placement::Demand& each = ledger.demand(demand);
+    needed += static_cast<std::int64_t>(count) * each.gpus * each.share.parts;
+  }
+  for (const NodeIndex node : nodes) {
+    if (needed <= 0) break;
+    needed -= static_cast<std::int64_t>(ledger.state(node).devices.size()) * Share::kWholeParts;
+  }
+  return needed <= 0;
+}
+
+/// Where those would go, each where it fits soonest. Empty if they never do.
+std::vector<Prospect> prospects_of(Index& index,
+                                   const WantedJobs& wanted,
+                                   const LeavingByNode& leaving,
+                                   const std::vector<NodeIndex>& nodes) {
+  if (!has_capacity(index.ledger, wanted, nodes)) return {};
   std::map<NodeIndex, Outlook> outlooks;
-  for (NodeIndex node = 0; node < index.ledger.size(); ++node) {
-    if (taken.contains(node)) continue;
+  for (const NodeIndex node : nodes) {
     outlooks.try_emplace(node, index, node, leaving[static_cast<std::size_t>(node)]);
   }
   std::vector<Prospect> prospects;
   for (const auto& [demand, count] : wanted) {
     std::set<Prospect> next;
     const auto look_at = [&](NodeIndex node) {
-      if (const auto at = outlooks.at(node).next(demand)) next.insert({*at, node, demand});
+      if (const auto found = outlooks.at(node).next(demand)) next.insert(*found);
     };
     for (const auto& [node, outlook] : outlooks) {
       if (index.ledger.could_fit(demand, node)) look_at(node);
@@ -125,6 +172,62 @@ std::vector<Prospect> prospects_of(Index& index,
     }
   }
   return prospects;
+}
+
+/// Where a job would go, or its gang that starts together.
+struct Way {
+  std::vector<Prospect> prospects{};  ///< empty: nowhere
+  Area area = nullptr;                ///< among these nodes alone
+  std::int64_t missing = 0;           ///< parts of GPUs that are given back until then
+  MonoTime start{};
+};
+
+Way way_among(std::vector<Prospect> prospects, Area area) {
+  Way way{.prospects = std::move(prospects), .area = area};
+  std::map<NodeIndex, std::int64_t> missing;
+  for (const Prospect& one : way.prospects) {
+    missing[one.node] = std::max(missing[one.node], one.missing);
+    way.start = std::max(way.start, one.at);
+  }
+  for (const auto& [node, parts] : missing) way.missing += parts;
+  return way;
+}
+
+/// Whether the place of its gang was kept there in the round before, or in this one.
+bool is_kept_in(const Index& index, const Gang* gang, Area area) {
+  if (gang == nullptr || !gang->kept || area == nullptr) return false;
+  if (gang->kept->round + 1 < index.rounds) return false;
+  const auto node = index.ledger.find(gang->kept->domain.node);
+  return node && std::ranges::binary_search(*area, *node);
+}
+
+/// Of a gang that has to be in one domain in that in which least is missing; of these where it
+/// starts soonest. When jobs end is hardly known, and a place that is kept now here and now there
+/// never gets free: it stays where it is until less is missing elsewhere than ever was there.
+Way way_of(Index& index,
+           const Job& job,
+           const LeavingByNode& leaving,
+           const std::set<NodeIndex>& taken) {
+  const Gang* together = index.gang_to_start(job);
+  const Gang* gang = index.gangs.find(job.id);
+  const WantedJobs wanted = together == nullptr ? WantedJobs{} : wanted_of(index, *together);
+  Way best;
+  Way stays;
+  for (const Area area : areas_required(index, gang)) {
+    const std::vector<NodeIndex> nodes = nodes_left(index.ledger, area, taken);
+    Way way = way_among(together == nullptr ? prospects_of(index, job, leaving, nodes)
+                                            : prospects_of(index, wanted, leaving, nodes),
+                        area);
+    if (way.prospects.empty()) continue;
+    if (is_kept_in(index, gang, area)) {
+      way.missing = std::min(way.missing, gang->kept->missing);
+      stays = way;
+    }
+    const bool is_better = best.prospects.empty() ||
+                           std::pair(way.missing, way.start) < std::pair(best.missing, best.start);
+    if (is_better) best = std::move(way);
+  }
+  return stays.prospects.empty() || best.missing < stays.missing ? best : stays;
 }
 
 /// The suspended jobs on the node, if what is to go there does not fit when all others that end by
@@ -185,22 +288,17 @@ bool KeptNode::takes_all(const Ledger& ledger, NodeIndex node, NodeState as) con
   return true;
 }
 
+namespace {
+
 /// Jobs end when they are expected to, each giving back what it has; devices others use stay as
 /// they are.
-Reservation reserve(Index& index,
-                    Leavings& leavings,
-                    JobId head,
-                    const std::set<NodeIndex>& taken) {
-  const Job& waiting = *index.find(head);
+Reservation reserve_there(Index& index,
+                          const LeavingByNode& leaving,
+                          JobId head,
+                          const std::vector<Prospect>& prospects) {
   Reservation kept;
-  kept.priority = waiting.spec.priority;
+  kept.priority = index.find(head)->spec.priority;
   kept.head.job = head;
-
-  const LeavingByNode& leaving = leavings.by_node(index);
-  const Gang* gang = index.gang_to_start(waiting);
-  const std::vector<Prospect> prospects = gang == nullptr
-                                              ? prospects_of(index, waiting, leaving, taken)
-                                              : prospects_of(index, *gang, leaving, taken);
   if (prospects.empty()) return kept;
   const MonoTime start = std::ranges::max_element(prospects)->at;
   kept.head.start = start;
@@ -221,6 +319,50 @@ Reservation reserve(Index& index,
     }
     const auto needed = needed_gone(index, kept_node, node, on_node, start);
     kept.needs_gone.insert(needed.begin(), needed.end());
+  }
+  return kept;
+}
+
+}  // namespace
+
+Reservation reserve(Index& index,
+                    Leavings& leavings,
+                    JobId head,
+                    const std::set<NodeIndex>& taken) {
+  const LeavingByNode& leaving = leavings.by_node(index);
+  const Way way = way_of(index, *index.find(head), leaving, taken);
+  Reservation kept = reserve_there(index, leaving, head, way.prospects);
+  if (way.area != nullptr) {
+    kept.domain = index.ledger.node(way.area->front()).name;
+    kept.missing = way.missing;
+  }
+  return kept;
+}
+
+/// Those who move for it are gone then, and nobody else is. It counts as if it could start now, so
+/// that nobody passes it by being quick, and none in its patience.
+std::optional<Reservation> keep_made_room(Index& index, Leavings& leavings, JobId head) {
+  if (!index.is_room_made(head)) return std::nullopt;
+  const auto& moving = std::get<Queued>(index.find(head)->state).victims;
+  LeavingByNode leaving = leavings.by_node(index);
+  for (auto& there : leaving) {
+    std::erase_if(there,
+                  [&](const Leaving& one) { return !std::ranges::binary_search(moving, one.job); });
+  }
+  const Job& waiting = *index.find(head);
+  const std::vector<Prospect> prospects = way_of(index, waiting, leaving, {}).prospects;
+  if (prospects.empty()) return std::nullopt;
+  Reservation kept;
+  kept.priority = waiting.spec.priority;
+  kept.head = {head, index.now.mono, true};
+  for (const Prospect& one : prospects) {
+    const auto at = kept.nodes.try_emplace(one.node, KeptNode{index.ledger.state(one.node)}).first;
+    at->second.parts.push_back(one.demand);
+  }
+  for (auto& [node, kept_node] : kept.nodes) {
+    for (const Leaving& gone : leaving[static_cast<std::size_t>(node)]) {
+      index.ledger.give_back_on(kept_node.state, gone.demand, gone.devices, gone.presence);
+    }
   }
   return kept;
 }
@@ -320,7 +462,10 @@ void Places::block(Index& index, JobId job) {
     return;
   }
   if (!first_) first_ = job;
-  if (keep_against_all(index, job)) {
+  if (auto made = keep_made_room(index, leavings_, job)) {
+    kept_.push_back(*std::move(made));
+    if (!head_) head_ = kept_.back().head;
+  } else if (keep_against_all(index, job)) {
     if (!head_) head_ = kept_.back().head;
   } else if (hopeless_ != job && blocked_.size() < kMaxOutranking) {
     blocked_.push_back(job);
@@ -349,9 +494,32 @@ bool Places::keep_against_all(Index& index, JobId id) {
     return false;
   }
   if (!waited && !(kept.head.start && kept.head.proven)) return false;
+  if (Gang* gang = index.gangs.find(id); gang != nullptr && !kept.domain.empty()) {
+    gang->kept = {{gang->near.required - 1, kept.domain}, kept.missing, index.rounds};
+  }
   kept_.push_back(std::move(kept));
   ++against_all_;
   return true;
+}
+
+/// Of a gang of which none runs any more nobody has to come back anywhere.
+void Places::keep_paused(Index& index) {
+  std::map<GangNumber, WantedJobs> paused;
+  std::map<GangNumber, JobId> first;
+  for (const auto& [until, id] : index.backoff) {
+    const Gang* gang = index.gangs.find(id);
+    if (gang == nullptr || gang->near.required == 0 || gang->active == 0) continue;
+    first.try_emplace(index.gangs.of(id), id);
+    ++paused[index.gangs.of(id)][index.demand_of(index.find(id)->spec)];
+  }
+  for (const auto& [number, wanted] : paused) {
+    const std::vector<Area> home = areas_required(index, index.gangs.get(number));
+    if (home.size() != 1) continue;
+    const LeavingByNode& leaving = leavings_.by_node(index);
+    const auto nodes = nodes_left(index.ledger, home.front(), nodes_against_all());
+    const auto there = prospects_of(index, wanted, leaving, nodes);
+    if (!there.empty()) keep(reserve_there(index, leaving, first.at(number), there));
+  }
 }
 
 std::set<NodeIndex> Places::nodes_against_all() const {

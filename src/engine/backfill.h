@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "engine/index.h"
@@ -45,6 +46,8 @@ struct Reservation {
   /// Suspended jobs without whose memory it will not fit there: it can start only when they have
   /// gone on and ended.
   std::set<JobId> needs_gone;
+  std::string domain{};      ///< the first node of the one that it has to be in; "": it has not
+  std::int64_t missing = 0;  ///< parts of GPUs that have to be given back there first
 
   [[nodiscard]] Passage passage(const Index& index,
                                 const Passer& passer,
@@ -112,6 +115,9 @@ class Places {
 
   /// This job does not fit. To be told in the order of the queue.
   void block(Index& index, JobId job);
+  /// Keeps the places of jobs that pause, as they could not be launched, in the domains that they
+  /// have to come back to, as the others of their gangs run there.
+  void keep_paused(Index& index);
   void keep(Reservation reservation) { kept_.push_back(std::move(reservation)); }
   /// Keeps the places that were not kept yet of those that go before such a priority.
   void keep_outranking(Index& index, int priority);
@@ -171,6 +177,12 @@ class Places {
                                   Leavings& leavings,
                                   JobId head,
                                   const std::set<placement::NodeIndex>& taken);
+
+/// The room that others leave who move for this job, or its gang, as event::MakeRoom had them;
+/// nothing where none is made, or that would not do.
+[[nodiscard]] std::optional<Reservation> keep_made_room(Index& index,
+                                                        Leavings& leavings,
+                                                        JobId head);
 
 /// Gives back on the copy of a node's state what the job has there; nothing if it has nothing.
 void without(Index& index, const Job& job, placement::NodeIndex node, placement::NodeState& state);

@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "engine/index.h"
 
 namespace gflow::engine {
 namespace {
+
+std::vector<int> both_of(const GpuMove& move) {
+  return {std::min(move.from, move.to), std::max(move.from, move.to)};
+}
 
 /// Every active job holds what it asked for, and the ledger says what the jobs say.
 std::string check_holdings(const Index& index) {
@@ -18,8 +23,14 @@ std::string check_holdings(const Index& index) {
     if (attempt.peers.size() + 1 != static_cast<std::size_t>(job.spec.request.nodes)) {
       return fmt::format("job {} asked for {} nodes", id.value, job.spec.request.nodes);
     }
+    const auto* running = std::get_if<Running>(&job.state);
+    const std::size_t more = running != nullptr && running->move ? 1 : 0;  // both of a move
     for (const Allocation& allocation : allocations_of(attempt)) {
-      if (allocation.gpus.size() == static_cast<std::size_t>(job.spec.request.gpus)) continue;
+      if (more > 0 && allocation.gpus != both_of(*running->move)) {
+        return fmt::format("job {} moves, and holds others than both of its GPUs", id.value);
+      }
+      if (allocation.gpus.size() == static_cast<std::size_t>(job.spec.request.gpus) + more)
+        continue;
       return fmt::format("job {} asked for {} GPUs and holds {}",
                          id.value,
                          job.spec.request.gpus,
@@ -41,6 +52,7 @@ Index rebuilt_from(const Index& index) {
   fresh.forgotten = index.forgotten;
   fresh.nodes = index.nodes;
   fresh.drains = index.drains;
+  fresh.slices = index.slices;
   fresh.health = index.health;
   fresh.jobs = index.jobs;
   fresh.gangs = index.gangs.emptied();

@@ -77,7 +77,14 @@ void Index::learn_traffic() {
 
 std::optional<Chosen> Index::choose(placement::DemandIndex demand,
                                     const std::vector<placement::NodeIndex>& left_out) {
-  auto choice = placer->choose(ledger, demand, left_out);
+  return choose(demand, left_out, nullptr);
+}
+
+std::optional<Chosen> Index::choose(placement::DemandIndex demand,
+                                    const std::vector<placement::NodeIndex>& left_out,
+                                    const std::vector<placement::NodeIndex>* among) {
+  auto choice = among == nullptr ? placer->choose(ledger, demand, left_out)
+                                 : placer->choose_among(ledger, demand, *among, left_out);
   if (!choice) return std::nullopt;
   std::string because;
   for (const DeviceReason& reason : choice->reasons) {

@@ -130,7 +130,8 @@ Defrag::Set Defrag::movables_on(NodeIndex node, const Set& stopped) const {
   if (there == by_node_.end()) return found;
   for (const std::size_t one : there->second) {
     if (found.size() == kMaxMovables) break;
-    if (!movables_[one].is_moved && !is_in(stopped, one)) found.push_back(one);
+    if (movables_[one].is_moved || is_in(stopped, one)) continue;
+    if (!only_ || is_in(*only_, one)) found.push_back(one);
   }
   return found;
 }
@@ -343,14 +344,14 @@ std::optional<Defrag::Trial> Defrag::search(DemandIndex demand) {
   return trial;
 }
 
-bool Defrag::is_enough_free(DemandIndex demand) const {
+bool Defrag::is_enough_free(DemandIndex demand, int jobs) const {
   const Demand& wanted = ledger_.demand(demand);
   FreeInAll sum;
   for (NodeIndex node = 0; node < ledger_.size(); ++node) {
     const NodeState& state = nodes_[at(node)];
     if (state.open && ledger_.selects(demand, node)) add(ledger_, demand, state, sum);
   }
-  const auto nodes = std::int64_t{wanted.nodes};
+  const auto nodes = std::int64_t{wanted.nodes} * jobs;
   const auto devices = nodes * wanted.gpus;
   return sum.parts >= devices * wanted.share.parts && sum.milli_cpus >= nodes * wanted.milli_cpus &&
          sum.memory.bytes >= nodes * wanted.memory.bytes &&
@@ -360,11 +361,14 @@ bool Defrag::is_enough_free(DemandIndex demand) const {
 DefragOutcome Defrag::why_not(DemandIndex demand) const {
   if (!may_look()) return DefragOutcome::NotSearched;
   if (!is_enough_free(demand)) return DefragOutcome::NotEnoughFree;
-  const bool is_any = std::ranges::any_of(by_node_, [&](const auto& node_and_movables) {
+  return is_any_movable_for(demand) ? DefragOutcome::NoMoveHelps : DefragOutcome::NothingMovable;
+}
+
+bool Defrag::is_any_movable_for(DemandIndex demand) const {
+  return std::ranges::any_of(by_node_, [&](const auto& node_and_movables) {
     const NodeIndex node = node_and_movables.first;
     return ledger_.could_fit(demand, node) && !movables_on(node, {}).empty();
   });
-  return is_any ? DefragOutcome::NoMoveHelps : DefragOutcome::NothingMovable;
 }
 
 std::vector<Allocation> Defrag::named(const Room& room) const {
@@ -393,7 +397,19 @@ void Defrag::carry_out(const Trial& trial, DefragPlan& plan) {
   in_vain_.clear();
 }
 
+/// Where all of a gang have to be in one domain nothing is searched: moves would be found that free
+/// room here and there.
+bool Defrag::is_bound_to_domain(const Waiting& job) const {
+  const Gang* gang = index_.gangs.find(job.job);
+  return gang != nullptr && gang->near.required > 0;
+}
+
 DefragPlan Defrag::plan(const Waiting& job) {
+  const std::vector<Member> members = members_with(job);
+  return members.empty() ? plan_alone(job) : plan_together(job, members);
+}
+
+DefragPlan Defrag::plan_alone(const Waiting& job) {
   DefragPlan plan{.job = job.job};
   const DemandIndex demand = job.shape.demand;
   const auto wanted = static_cast<std::size_t>(ledger_.demand(demand).nodes);
@@ -401,8 +417,12 @@ DefragPlan Defrag::plan(const Waiting& job) {
   for (NodeIndex node = 0; node < ledger_.size(); ++node) {
     if (ledger_.fits(demand, node)) ++fitting;
   }
-  if (job.needs_more || index_.is_at_limit(*index_.find(job.job))) {
+  const bool waits_for_gang = index_.gangs.start(job.shape.gang) == GangStart::NotYet;
+  const bool is_at_limit = job.shape.gang == kNoGang && job.needs_more;
+  if (waits_for_gang || is_at_limit || index_.is_at_limit(*index_.find(job.job))) {
     plan.outcome = DefragOutcome::WaitsForMore;
+  } else if (is_bound_to_domain(job)) {
+    plan.outcome = DefragOutcome::NotSearched;
   } else if (fitting >= wanted) {
     plan.outcome = DefragOutcome::HasRoom;
   } else if (const auto known = in_vain_.find(demand); known != in_vain_.end()) {
@@ -431,6 +451,7 @@ bool Defrag::would_start(DemandIndex demand, const Set& set) {
 }
 
 bool Defrag::would_start(const Waiting& job, const std::vector<JobId>& moves) {
+  if (is_bound_to_domain(job)) return false;
   if (std::ranges::adjacent_find(moves) != moves.end()) return false;
   Set set;
   for (const JobId id : moves) {
@@ -438,12 +459,17 @@ bool Defrag::would_start(const Waiting& job, const std::vector<JobId>& moves) {
     if (movable == movables_.end()) return false;
     set.push_back(static_cast<std::size_t>(movable - movables_.begin()));
   }
+  const std::vector<Member> members = members_with(job);
+  const auto starts = [&](const Set& these) {
+    return members.empty() ? would_start(job.shape.demand, these)
+                           : would_start_together(members, these);
+  };
   const auto is_needed = [&](std::size_t one) {
     Set rest = set;
     std::erase(rest, one);
-    return !would_start(job.shape.demand, rest);
+    return !starts(rest);
   };
-  return would_start(job.shape.demand, set) && std::ranges::all_of(set, is_needed);
+  return starts(set) && std::ranges::all_of(set, is_needed);
 }
 
 /// A job that stays where it is in the queue may keep those behind it from what is made free.
@@ -468,7 +494,7 @@ std::vector<DefragPlan> Defrag::run(const std::vector<Waiting>& waiting) {
 
 std::vector<DefragPlan> State::defrag(std::size_t most, Now now) const {
   Index& index = *index_;
-  return Defrag(index, now).run(first_waiting(index, most));
+  return Defrag(index, now).run(first_for_moves(index, most));
 }
 
 }  // namespace gflow::engine

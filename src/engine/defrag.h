@@ -31,6 +31,12 @@ namespace gflow::engine {
 /// node and by job. A job for several nodes has those where it fits, and of the others one after
 /// the other that is cheapest to clear.
 ///
+/// Jobs of a gang that start together have one plan: each in turn goes where it fits, on the node
+/// that has least left, or else where that is cheapest to clear; and all that move for them have
+/// to have room once the last of them has started. Nobody of a gang that runs moves: without one
+/// of its jobs the others may run for nothing. For a gang that has to be in one domain (Nearness)
+/// no moves are looked for.
+///
 /// Plans follow each other in the order of the queue: each begins where those before it end, and
 /// nobody moves twice.
 ///
@@ -40,7 +46,7 @@ class Defrag {
  public:
   Defrag(Index& index, Now now);
   [[nodiscard]] std::vector<DefragPlan> run(const std::vector<Waiting>& waiting);
-  /// Whether it has room once just these have moved, each of whom has to for that.
+  /// Whether it, or its gang, has room once just these have moved, each of whom has to for that.
   [[nodiscard]] bool would_start(const Waiting& job, const std::vector<JobId>& moves);
 
  private:
@@ -117,10 +123,29 @@ class Defrag {
                                              const Set& set);
   [[nodiscard]] std::optional<Trial> search(placement::DemandIndex demand);
   [[nodiscard]] DefragOutcome why_not(placement::DemandIndex demand) const;
-  [[nodiscard]] bool is_enough_free(placement::DemandIndex demand) const;
+  [[nodiscard]] bool is_enough_free(placement::DemandIndex demand, int jobs = 1) const;
+  [[nodiscard]] bool is_any_movable_for(placement::DemandIndex demand) const;
 
   [[nodiscard]] bool would_start(placement::DemandIndex demand, const Set& set);
+  [[nodiscard]] bool is_bound_to_domain(const Waiting& job) const;
   [[nodiscard]] DefragPlan plan(const Waiting& job);
+  [[nodiscard]] DefragPlan plan_alone(const Waiting& job);
+  // defrag_gang.cpp
+  /// One of those that start together.
+  struct Member {
+    JobId job;
+    placement::DemandIndex demand = 0;
+  };
+  [[nodiscard]] std::vector<Member> members_with(const Waiting& job) const;
+  [[nodiscard]] DefragPlan plan_together(const Waiting& job, const std::vector<Member>& members);
+  [[nodiscard]] std::optional<Trial> search_together(const std::vector<Member>& members);
+  [[nodiscard]] bool place(placement::DemandIndex demand, Trial& trial);
+  [[nodiscard]] bool commit(Trial part, Trial& trial);
+  [[nodiscard]] bool place_beside_moves(placement::DemandIndex demand, Trial& trial);
+  States put(const States& states);
+  [[nodiscard]] std::optional<Trial> moved_away(const Trial& trial);
+  [[nodiscard]] DefragOutcome why_not_together(const std::vector<Member>& members) const;
+  [[nodiscard]] bool would_start_together(const std::vector<Member>& members, const Set& set);
   void carry_out(const Trial& trial, DefragPlan& plan);
   [[nodiscard]] std::vector<Allocation> named(const Room& room) const;
 
@@ -137,7 +162,12 @@ class Defrag {
   std::map<placement::NodeIndex, Set> by_node_;                             ///< the cheapest first
   std::map<placement::DemandIndex, std::set<placement::NodeIndex>> roomy_;  ///< as nodes_ are
   std::map<placement::DemandIndex, DefragOutcome> in_vain_;                 ///< the same
+  std::optional<Set> only_;                                                 ///< none but these move
   std::size_t looks_ = 0;
 };
+
+/// The first jobs that may start as soon as there is room, at most so many, in the order in which
+/// they are considered: of those that start together the first alone.
+[[nodiscard]] std::vector<Waiting> first_for_moves(Index& index, std::size_t most);
 
 }  // namespace gflow::engine

@@ -49,7 +49,11 @@ const Device* device_of(const Machine* machine, const Drain& what) {
   return at == machine->devices.end() ? nullptr : &*at;
 }
 
-/// Nodes that have the device of that UUID, or, if `drained`, a drain of it.
+bool is_cut(const Machine* machine, const Drain& what) {
+  return machine != nullptr && is_cut_gpu(*machine, what.uuid);
+}
+
+/// Nodes that have the GPU of that UUID, or, if `drained`, a drain of it.
 std::vector<std::string> homes_of(const Index& index, const std::string& uuid, bool drained) {
   std::vector<std::string> homes;
   if (drained) {
@@ -58,7 +62,9 @@ std::vector<std::string> homes_of(const Index& index, const std::string& uuid, b
     }
   } else {
     for (const std::string& name : names_of_nodes(index)) {
-      if (device_of(machine_of(index, name), {.uuid = uuid}) != nullptr) homes.push_back(name);
+      const Machine* machine = machine_of(index, name);
+      const Drain what{.uuid = uuid};
+      if (device_of(machine, what) != nullptr || is_cut(machine, what)) homes.push_back(name);
     }
   }
   return homes;
@@ -87,13 +93,10 @@ Result<Drain> located(const Index& index, const event::Drain& event) {
 std::vector<Drain>::iterator drain_meant(std::vector<Drain>& drains,
                                          const Drain& what,
                                          const Device* device) {
-  if (device != nullptr) {
-    const Drain* found = drain_of_device(drains, what.node, *device);
-    return found == nullptr ? drains.end() : drains.begin() + (found - drains.data());
-  }
-  return std::ranges::find_if(drains, [&what](const Drain& drain) {
-    const bool same = what.uuid.empty() ? drain.gpu == what.gpu : drain.gpu.has_value();
-    return drain.node == what.node && drain.uuid == what.uuid && same;
+  return std::ranges::find_if(drains, [&](const Drain& drain) {
+    if (drain.node != what.node) return false;
+    if (device != nullptr) return is_of_device(drain, *device);
+    return drain.uuid == what.uuid && (!what.uuid.empty() || drain.gpu == what.gpu);
   });
 }
 
@@ -123,7 +126,18 @@ Error no_such(const Index& index, const Drain& what, const std::string& name) {
   return {Code::NotFound, said_of(index, what, tr_format("there is no {}", name))};
 }
 
-Error not_drained(const Index& index, const Drain& what, const std::string& name) {
+Error not_drained(const Index& index,
+                  const Drain& what,
+                  const Device* device,
+                  const std::string& name) {
+  const Drain* of_gpu =
+      device == nullptr ? nullptr : drain_of_device(index.drains, what.node, *device);
+  if (of_gpu != nullptr) {
+    return {
+        Code::WrongState,
+        tr_format(
+            "{} is a slice of {}, which is drained: resume that", name, printable(of_gpu->uuid))};
+  }
   return {Code::WrongState, said_of(index, what, tr_format("{} is not drained", name))};
 }
 
@@ -153,7 +167,9 @@ Result<void> Index::drain(const event::Drain& event) {
   const Machine* machine = machine_of(*this, what.node);
   const Device* device = device_of(machine, what);
   const auto at = drain_meant(drains, what, device);
-  if (at == drains.end() && (machine == nullptr || (is_device && device == nullptr))) {
+  const bool is_there =
+      machine != nullptr && (!is_device || device != nullptr || is_cut(machine, what));
+  if (at == drains.end() && !is_there) {
     return std::unexpected(no_such(*this, what, name));
   }
   if (device != nullptr) {
@@ -162,12 +178,14 @@ Result<void> Index::drain(const event::Drain& event) {
     GF_CHECK(check_names_one(what, at->gpu));
   }
   if (event.resume) {
-    if (at == drains.end()) return std::unexpected(not_drained(*this, what, name));
+    if (at == drains.end()) return std::unexpected(not_drained(*this, what, device, name));
     drains.erase(at);
   } else {
     if (device != nullptr) {
       what.gpu = device->index;
       what.uuid = device->uuid;
+    } else if (is_cut(machine, what)) {
+      what.gpu.reset();
     } else if (at != drains.end()) {
       what.gpu = at->gpu;  // it is away, and that is the index it had
     }
@@ -184,11 +202,16 @@ Result<void> Index::drain(const event::Drain& event) {
 bool Index::find_drained(const Machine& machine) {
   bool changed = false;
   for (Drain& drain : drains) {
-    if (drain.node != machine.name || !drain.gpu) continue;
+    if (drain.node != machine.name || drain.is_of_node()) continue;
     const auto at = drain.uuid.empty()
                         ? std::ranges::find(machine.devices, *drain.gpu, &Device::index)
                         : std::ranges::find(machine.devices, drain.uuid, &Device::uuid);
-    if (at == machine.devices.end()) continue;
+    if (at == machine.devices.end()) {
+      const bool was_cut = drain.gpu && is_cut(&machine, drain);
+      if (was_cut) drain.gpu.reset();  // another one may have that index now
+      changed = changed || was_cut;
+      continue;
+    }
     changed = changed || drain.gpu != at->index || drain.uuid != at->uuid;
     drain.gpu = at->index;
     drain.uuid = at->uuid;

@@ -10,12 +10,14 @@
 #include "core/job_event.h"
 #include "core/job_range.h"
 #include "core/launch.h"
+#include "core/made_slice.h"
 
 namespace gflow::engine {
 
-/// What the shell has to do, in this order: first all Save, SaveRange, Forget, SaveDrains and
-/// SaveHealth of a tick in one transaction; only when that is committed StopAttempt, Suspend,
-/// Resume and ChangeLimit; then Answer, Notify, Overuse and WakeAt; Launch last.
+/// What the shell has to do, in this order: first all Save, SaveRange, Forget, SaveDrains,
+/// SaveHealth and SaveSlices of a tick in one transaction; only when that is committed StopAttempt,
+/// Suspend, Resume, Move, CutSlice and ChangeLimit; then Answer, Notify, Overuse and WakeAt; Launch
+/// last.
 namespace effect {
 
 /// Write this job as it now stands in the state, and what happened to it.
@@ -58,10 +60,23 @@ struct Resume {
   JobId job;
   int attempt = 0;
 };
+/// Have the attempt moved as Running::move says. What becomes of it comes back as MoveEnded. Safe
+/// to repeat.
+struct Move {
+  JobId job;
+  int attempt = 0;
+};
 /// The drained devices and nodes changed: write State::drains().
 struct SaveDrains {};
 /// What failed launches say of nodes changed: write State::unhealthy().
 struct SaveHealth {};
+/// What of the slices of MIG is gflow's changed: write State::slices().
+struct SaveSlices {};
+/// Have this slice made or removed, by its stage. What becomes of it comes back as SliceChanged.
+/// Safe to repeat.
+struct CutSlice {
+  MadeSlice slice;
+};
 /// Tell the executor that the time limit, or that of the share, is another one now.
 struct ChangeLimit {
   JobId job;
@@ -102,8 +117,11 @@ using Effect = std::variant<effect::Save,
                             effect::Signal,
                             effect::Suspend,
                             effect::Resume,
+                            effect::Move,
                             effect::SaveDrains,
                             effect::SaveHealth,
+                            effect::SaveSlices,
+                            effect::CutSlice,
                             effect::ChangeLimit,
                             effect::Overuse,
                             effect::Answer,

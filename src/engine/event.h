@@ -13,6 +13,7 @@
 #include "core/job_changes.h"
 #include "core/job_range.h"
 #include "core/machine.h"
+#include "core/made_slice.h"
 #include "core/principal.h"
 #include "engine/fair_share.h"
 #include "engine/preemption_rules.h"
@@ -79,6 +80,16 @@ struct Resume {
   std::vector<JobId> jobs;
   Principal by;
 };
+/// Brings a running job to another GPU of its node, where its programs go on. It has both until
+/// MoveEnded. Refused where it cannot be, or the GPU is not free, or is kept for others.
+struct Move {
+  JobId job;
+  std::optional<int> gpu;  ///< index on the node; empty: one like its own is chosen
+  /// That programs which it starts later use the GPU it was on is all right: where nothing but
+  /// variables keeps it from that one.
+  bool running_only = false;
+  Principal by;
+};
 /// All or none. What may be changed until when is in the description of a job.
 struct Update {
   std::vector<JobId> jobs;
@@ -94,12 +105,22 @@ struct ApplyDefrag {
   std::size_t most = 0;      ///< of the first so many that wait it is one
   Principal by;
 };
+/// The same of moves that somebody else found to be right and may make, for jobs for whom nobody
+/// else makes room (State::spare()): one that waits, or those of a gang. Those who move are told to
+/// stop, unless they are, and the room that they leave is kept for these jobs, which get that
+/// priority. Without moves none is kept. Who does not wait, or does not run, is left out.
+struct MakeRoom {
+  std::vector<JobId> jobs;
+  std::vector<JobId> moves;  ///< ascending
+  int priority = kDefaultPriority;
+};
 /// The supervisor of an attempt took it: the job's process exists or is about to.
 struct AttemptStarted {
   JobId job;
   int attempt = 0;
   int pid = 0;
   bool watches = false;  ///< it will be told when a program of it wants a GPU that is lent
+  GpuIsolation isolation = GpuIsolation::None;
 };
 /// All processes of an attempt are gone (or it never had any).
 struct AttemptEnded {
@@ -130,10 +151,23 @@ struct ParkingChanged {
   int attempt = 0;
   ParkedMemory parked;
 };
+/// An attempt that was to move is on the one GPU or the other.
+struct MoveEnded {
+  JobId job;
+  int attempt = 0;
+  std::string refused;  ///< why it stayed where it was; "": it moved
+};
 /// A program of an attempt wants the GPU that it lends.
 struct GpuWanted {
   JobId job;
   int attempt = 0;
+};
+/// What became of an order to make a slice of MIG, or to remove it.
+struct SliceChanged {
+  std::string node;
+  std::string gpu;  ///< UUID
+  int start = 0;    ///< the first memory slice of it
+  SliceOutcome outcome;
 };
 /// Nodes that are there, by name: new ones, those that are not what they were, those that answer
 /// again. Processes listed per device are only those not gflow's.
@@ -228,7 +262,11 @@ struct Policy {
   /// A job that has left its GPU idle for so long lends it to one that waits and is queued again
   /// when it has to make room, until it wants it back. 0: none does.
   std::chrono::seconds lend_idle_after{0};
+  /// GPUs with MIG enabled, by UUID, of which slices are made and removed as jobs ask for them.
+  static constexpr std::string_view kAllGpus = "all";
+  std::vector<std::string> cut_gpus;
 
+  [[nodiscard]] bool cuts(std::string_view gpu) const;
   [[nodiscard]] OtherUse other_use() const {
     return share_with_others ? OtherUse::Shared : OtherUse::Barred;
   }
@@ -248,15 +286,19 @@ using Event = std::variant<event::Submit,
                            event::Release,
                            event::Suspend,
                            event::Resume,
+                           event::Move,
                            event::Update,
                            event::ApplyDefrag,
+                           event::MakeRoom,
                            event::AttemptStarted,
                            event::AttemptEnded,
                            event::AttemptRevoked,
                            event::StopBegun,
                            event::StopRefused,
                            event::ParkingChanged,
+                           event::MoveEnded,
                            event::GpuWanted,
+                           event::SliceChanged,
                            event::NodesChanged,
                            event::NodeUnreachable,
                            event::NodeRemoved,

@@ -6,8 +6,10 @@
 #include <optional>
 #include <tuple>
 
+#include "base/kept_sentence.h"
 #include "base/translate.h"
 #include "core/catalogue.h"
+#include "engine/cutting.h"
 #include "engine/feasible.h"
 #include "engine/holders.h"
 
@@ -184,6 +186,67 @@ Blocker explain_closed(const Index& index, NodeIndex node, Now now) {
   return blocker::NodeUnhealthy{name, health->second.reason, wait};
 }
 
+/// Another slice that has to be made or removed before it is known what there is room for; "":
+/// none.
+std::string what_is_first(const Index& index, const std::string& node, const MigGpu& gpu) {
+  for (const SliceRecord& one : index.slices) {
+    const bool is_open = one.slice.is_under_way() || is_unseen(one);
+    if (!is_open || one.slice.node != node) continue;
+    if (one.trouble.empty()) return kept<Kept::SliceFirst>();
+    if (one.slice.gpu == gpu.uuid) {
+      return kept<Kept::SliceUnknown>(one.trouble);
+    }
+  }
+  return "";
+}
+
+/// What of a GPU keeps a slice of that profile from being made of it.
+blocker::Slice slice_on(const Index& index,
+                        const std::string& node,
+                        const MigGpu& gpu,
+                        const std::string& profile) {
+  const auto is_it = [&](const auto& one) {
+    return one.node == node && one.gpu == gpu.uuid && one.profile == profile;
+  };
+  for (const SliceRecord& one : index.slices) {
+    const bool is_made = one.slice.stage == SliceStage::Making && is_it(one.slice);
+    if (is_made) return {profile, true, one.trouble};
+  }
+  if (const Drain* drain = drain_of_cut_gpu(index.drains, node, gpu.uuid)) {
+    return {profile,
+            false,
+            drain->reason.empty() ? kept<Kept::GpuDrained>()
+                                  : kept<Kept::GpuDrainedFor>(drain->reason)};
+  }
+  const auto refused = std::ranges::find_if(index.cut_refusals, is_it);
+  if (refused != index.cut_refusals.end()) return {profile, false, refused->why};
+  return {profile, false, gpu.unread.empty() ? what_is_first(index, node, gpu) : gpu.unread};
+}
+
+/// What keeps a slice from being made for it where gflow makes them: one that is being made first,
+/// then one that was refused.
+std::optional<Blocker> explain_slice(const Index& index, placement::DemandIndex demand) {
+  const placement::Demand& wanted = index.ledger.demand(demand);
+  if (!may_be_cut_for(wanted)) return std::nullopt;
+  std::optional<blocker::Slice> found;
+  const auto rank = [](const blocker::Slice& one) {
+    return std::pair(one.is_made, !one.trouble.empty());
+  };
+  for (const auto& [name, record] : index.nodes) {
+    for (const MigGpu& gpu : record.machine.mig_gpus) {
+      if (!index.policy.cuts(gpu.uuid)) continue;
+      std::vector<std::string> profiles = profiles_for(wanted, gpu);
+      if (!gpu.unread.empty())
+        profiles = {std::string(catalogue::profile_of(wanted.models.front()))};
+      for (const std::string& profile : profiles) {
+        const blocker::Slice one = slice_on(index, name, gpu, profile);
+        if (!found || rank(*found) < rank(one)) found = one;
+      }
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string node_shown(const Index& index, NodeIndex node) {
@@ -212,6 +275,7 @@ void explain_resources(const Index& index,
   if (lacks.closed) why.push_back(explain_closed(index, node, now));
   if (lacks.devices > 0) {
     why.push_back(explain_devices(index, asks, *demand, node, now));
+    if (auto slice = explain_slice(index, *demand)) why.push_back(*std::move(slice));
   }
   if (lacks.memory > Memory{}) {
     const auto holds = [](const Job& other) { return other.spec.request.memory.bytes > 0; };

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "base/text.h"
 #include "base/translate.h"
 #include "core/catalogue.h"
+#include "engine/cutting.h"
 
 namespace gflow::engine {
 
@@ -71,9 +73,10 @@ Memory largest_memory(const Ledger& ledger, const Demand& wanted) {
   });
 }
 
-/// Each once.
-std::vector<std::string> models_of(const Ledger& ledger) {
-  std::vector<std::string> models;
+/// Each once, with those of the slices that could be made.
+std::vector<std::string> models_of(const Index& index) {
+  const Ledger& ledger = index.ledger;
+  std::vector<std::string> models = models_to_cut(index);
   for (NodeIndex n = 0; n < ledger.size(); ++n) {
     for (const placement::DeviceFacts& device : ledger.node(n).devices) {
       const bool is_known = std::ranges::find(models, device.model) != models.end();
@@ -111,6 +114,33 @@ std::unexpected<Error> only_slices(const std::string& asked,
                          first));
 }
 
+/// What slices could be made is too few or too small; empty where none of the kind could.
+std::optional<Error> too_few_to_make(const Index& index,
+                                     const Request& request,
+                                     const Demand& wanted) {
+  const auto could = [&index](const Demand& demand) {
+    return most(index.ledger, [&](NodeIndex n) { return slices_to_make(index, demand, n); });
+  };
+  Demand any_size = wanted;
+  any_size.gpu_memory = {};
+  const int of_kind = could(any_size);
+  if (of_kind == 0) return std::nullopt;
+  const std::string asked = asked_text(request);
+  if (of_kind < request.gpus) {
+    return never(asked,
+                 tr_format("the GPUs of a node can be cut into {} of these at most", of_kind))
+        .error();
+  }
+  if (could(wanted) < request.gpus) {
+    return never(tr_format("{} with {} of memory each", asked, memory_text(request.gpu_memory)),
+                 tr("a slice of that profile has less"))
+        .error();
+  }
+  return never(tr_format("{} on each of {} nodes", asked, request.nodes),
+               tr("slices are made for jobs on one node alone"))
+      .error();
+}
+
 /// The machine has GPUs, but none or not enough that the demand would take.
 std::unexpected<Error> too_few(const Index& index, const Request& request, const Demand& wanted) {
   const Ledger& ledger = index.ledger;
@@ -119,13 +149,14 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
   const auto all = most(ledger, [&](NodeIndex n) {
     return std::ranges::count(ledger.node(n).devices, false, &placement::DeviceFacts::absent);
   });
-  if (all == 0) {
+  if (all == 0 && models_to_cut(index).empty()) {
     if (index.nodes.size() != 1) return never(asked, tr("no node has any"));
     const std::string& note = index.nodes.begin()->second.machine.note;
     return never(asked,
                  tr_format("this machine has none{}",
                            note.empty() ? "" : fmt::format(" ({})", printable(note))));
   }
+  if (auto why = too_few_to_make(index, request, wanted)) return std::unexpected(*std::move(why));
   Demand any_size = wanted;
   any_size.gpu_memory = {};
   const int of_kind = most(ledger, [&](NodeIndex n) { return suitable(ledger, any_size, n); });
@@ -140,7 +171,7 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
                                      : tr_format("the largest here has {}",
                                                  memory_text(largest, request.gpu_memory)));
   }
-  const std::vector<std::string> models = models_of(ledger);
+  const std::vector<std::string> models = models_of(index);
   const bool names_slices = std::ranges::any_of(request.models, catalogue::is_slice);
   if (of_kind == 0 && !names_slices && !slices_text(models).empty()) {
     return only_slices(asked, models);
@@ -260,7 +291,7 @@ Result<void> check_request(Index& index, const Request& request) {
   const Demand& wanted = ledger.demand(demand);
   int fitting = 0;
   for (NodeIndex node = 0; node < ledger.size() && fitting < request.nodes; ++node) {
-    if (ledger.could_fit(demand, node)) ++fitting;
+    if (ledger.could_fit(demand, node) || could_be_cut(index, demand, node)) ++fitting;
   }
   if (fitting >= request.nodes) return {};
   if (fitting > 0) {
@@ -268,9 +299,11 @@ Result<void> check_request(Index& index, const Request& request) {
                  tr_format("only {} could take its part", fitting));
   }
   const int needed = wanted.only_sees() ? 1 : request.gpus;
-  if (most(ledger, [&](NodeIndex n) { return suitable(ledger, wanted, n); }) < needed) {
-    return too_few(index, request, wanted);
-  }
+  const auto has = [&](NodeIndex n) {
+    const int made = suitable(ledger, wanted, n);
+    return may_be_cut_for(wanted) ? std::max(made, slices_to_make(index, wanted, n)) : made;
+  };
+  if (most(ledger, has) < needed) return too_few(index, request, wanted);
   const auto cpus = most(ledger, [&](NodeIndex n) { return ledger.node(n).milli_cpus; });
   if (cpus < wanted.milli_cpus) {
     return never(tr_format("{} CPUs", request.cpus),

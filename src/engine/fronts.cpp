@@ -19,9 +19,9 @@ bool has_more(const DeviceState& now, const DeviceState& before) {
   const bool same = now.model == before.model && now.memory == before.memory;
   // Nobody's mode keeps others from an idle device.
   const bool joined = now.mode == before.mode || before.users == 0;
-  return !same || !joined || (now.usable && !before.usable) || now.free > before.free ||
-         now.memory_free > before.memory_free || now.users < before.users ||
-         now.suspended < before.suspended || now.lent < before.lent ||
+  return !same || !joined || now.kept_for != before.kept_for || (now.usable && !before.usable) ||
+         now.free > before.free || now.memory_free > before.memory_free ||
+         now.users < before.users || now.suspended < before.suspended || now.lent < before.lent ||
          now.withheld < before.withheld || now.time_sliced < before.time_sliced;
 }
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 /// Jobs that start together or not at all.
 namespace gflow::engine {
@@ -19,6 +21,19 @@ enum class GangStart {
   NotYet,    ///< when more of them are there
 };
 
+/// How near each other the jobs of a gang go.
+struct Nearness {
+  /// Labels of nodes, the widest first: those with the same values of the first ones are one domain
+  /// of the level of the last of these. Empty: any node is as near as any other.
+  std::vector<std::string> levels;
+  std::size_t required = 0;   ///< all are in one domain of the first so many levels; 0: anywhere
+  std::size_t preferred = 0;  ///< the same where there is room, else of fewer; 0: unsaid
+
+  /// Nobody said. They go near each other where that leaves as many nodes idle.
+  [[nodiscard]] bool is_any() const { return required == 0 && preferred == 0; }
+  friend bool operator==(const Nearness&, const Nearness&) = default;
+};
+
 /// How a gang stands.
 struct GangView {
   GangStart start = GangStart::NotYet;
@@ -28,6 +43,7 @@ struct GangView {
   /// For so many of them, when it was last looked for and not enough; empty: it was not, or much
   /// too little is free.
   std::optional<std::size_t> room{};
+  std::string level{};  ///< in one domain of which all have to be, `room` is its room; "" is none
 };
 
 }  // namespace gflow::engine

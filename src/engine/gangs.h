@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "core/job.h"
@@ -23,6 +24,25 @@ struct Gang {
   std::set<JobId> members;          ///< all, whatever their state
   std::optional<std::size_t> room;  ///< GangView::room
   bool is_held = false;             ///< none of them starts
+  Nearness near{};
+  /// A domain of a level, by its first node.
+  struct Tried {
+    std::size_t level = 0;
+    std::string node;
+
+    friend auto operator<=>(const Tried&, const Tried&) = default;
+  };
+  std::optional<Tried> tried{};  ///< where they start since they did last; none: anywhere
+  std::set<Tried> avoided{};     ///< not tried again: Gathering
+  /// Those that were avoided when the last of all was tried: no place is kept there.
+  std::set<Tried> refused{};
+  /// Where its place is kept that has to be in one domain.
+  struct Kept {
+    Tried domain;
+    std::int64_t missing = 0;  ///< parts of GPUs that had to be given back there, at the fewest
+    std::uint64_t round = 0;   ///< Index::rounds when it was kept last
+  };
+  std::optional<Kept> kept{};
 
   /// Where some run, what is missing and does not wait has ended or is made anew: those that are
   /// there go on as they are, and nobody waits for members that may never come.
@@ -37,16 +57,24 @@ struct Gang {
 
   friend bool operator==(const Gang& a, const Gang& b) {
     return a.least == b.least && a.active == b.active && a.waiting == b.waiting &&
-           a.members == b.members && a.is_held == b.is_held;
+           a.members == b.members && a.is_held == b.is_held && a.near == b.near;
   }
 };
 
 /// Which job is in which gang, and how these stand.
 class Gangs {
  public:
-  /// Makes a gang, or changes how many of it have to be active. False if that is what it was.
-  bool put(GangNumber number, std::size_t least) {
-    return std::exchange(gangs_[number].least, least) != least;
+  /// Makes a gang, or changes how many of it have to be active, or where. False if that is what it
+  /// was.
+  bool put(GangNumber number, std::size_t least, Nearness near) {
+    Gang& gang = gangs_[number];
+    if (gang.least == least && gang.near == near) return false;
+    gang.least = least;
+    gang.near = std::move(near);
+    gang.avoided.clear();
+    gang.refused.clear();
+    gang.kept.reset();
+    return true;
   }
   /// REQUIRES: it is in no other gang, and there is one of this number.
   void join(JobId job, GangNumber number) {
@@ -75,6 +103,11 @@ class Gangs {
   }
   [[nodiscard]] Gang& at(GangNumber number) { return gangs_.at(number); }
   [[nodiscard]] const Gang& at(GangNumber number) const { return gangs_.at(number); }
+  /// Null of one that is not there.
+  [[nodiscard]] Gang* get(GangNumber number) {
+    const auto gang = gangs_.find(number);
+    return gang == gangs_.end() ? nullptr : &gang->second;
+  }
   /// Null of a job that is in none.
   [[nodiscard]] Gang* find(JobId job) {
     const GangNumber number = of(job);

@@ -30,6 +30,7 @@ Presence presence_of(const Job& job) {
   const auto* running = std::get_if<Running>(&job.state);
   if (running == nullptr) return Presence::Working;
   if (running->lends) return presence_of_lender(*running);
+  if (running->move) return Presence::Unparking;
   switch (running->parked.how) {
     case Parking::None:
       return running->suspended ? Presence::Suspended : Presence::Working;
@@ -182,7 +183,17 @@ bool Index::put_node(const NodeRecord& record) {
   };
   // Of a node that is removed nothing is left but what jobs still hold there, as after a restart.
   if (record.removed) return put_node(placement::Node{.name = record.machine.name, .ready = false});
-  return put_node(node_of(record, drains, policy, declared));
+  placement::Node node = node_of(record, drains, policy, declared);
+  for (const Device& device : record.machine.devices) {
+    const SliceRecord* slice = slice_of(*this, record.machine.name, device);
+    if (slice == nullptr) continue;
+    placement::DeviceFacts& facts = node.devices[static_cast<std::size_t>(device.index)];
+    const SliceStage stage = slice->slice.stage;
+    if (stage == SliceStage::Removing || stage == SliceStage::Removed) facts.usable = false;
+    const Job* waits = slice->slice.job ? find(*slice->slice.job) : nullptr;
+    if (waits != nullptr) facts.kept_for = demand_of(waits->spec);
+  }
+  return put_node(std::move(node));
 }
 
 bool Index::put_node(placement::Node node) {
@@ -190,12 +201,24 @@ bool Index::put_node(placement::Node node) {
   node.healthy = failing == health.end() || !is_closed(failing->second, lived());
   const auto known = ledger.find(node.name);
   if (known && ledger.node(*known) == node) return false;
+  const auto stands = [&](const auto& of_levels) {
+    return known && of_levels.second.stands(*known, node.labels);
+  };
+  if (!std::ranges::all_of(domains, stands)) forget_domains();
   fronts.node_changed(ledger.put(std::move(node)));
   return true;
 }
 
 void Index::put_nodes() {
   for (const auto& [name, record] : nodes) put_node(record);
+}
+
+void Index::put_nodes_with_slices() {
+  std::set<std::string> names;
+  for (const SliceRecord& one : slices) names.insert(one.slice.node);
+  for (const std::string& name : names) {
+    if (const auto at = nodes.find(name); at != nodes.end()) put_node(at->second);
+  }
 }
 
 void Index::sort_nodes() {
@@ -207,6 +230,7 @@ void Index::sort_nodes() {
   }
   for (auto& [node, cpus] : std::exchange(cpus_taken, {})) cpus_taken[to(node)] = std::move(cpus);
   placer->forget();
+  domains.clear();
   fronts.open_all();
 }
 
@@ -241,6 +265,7 @@ bool Index::forget_removed() {
     const auto at = ledger.find(name);
     if (!ledger.holds(*at).empty()) return false;
     ledger.remove(*at);
+    domains.clear();
     nodes.erase(name);
     was_unhealthy = health.erase(name) > 0 || was_unhealthy;
     count_gpus();
@@ -258,6 +283,7 @@ bool Index::forget_untold() {
     if (!ledger.holds(node).empty()) continue;
     was_unhealthy = health.erase(ledger.node(node).name) > 0 || was_unhealthy;
     ledger.remove(node);
+    domains.clear();
   }
   return was_unhealthy;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cutting.h"
 #include "engine/dependencies.h"
 #include "engine/ended_jobs.h"
 #include "engine/fronts.h"
@@ -19,6 +20,7 @@
 #include "engine/peaks.h"
 #include "engine/run_set.h"
 #include "engine/state.h"
+#include "placement/domains.h"
 #include "placement/ledger.h"
 #include "placement/placer.h"
 
@@ -112,9 +114,12 @@ struct Index {
   std::map<std::string, NodeRecord> nodes;  ///< by name, those that were told of
   std::set<std::string> removed;  ///< those of them that were and on which something is held still
   std::vector<Drain> drains;
+  std::vector<SliceRecord> slices;           ///< of MIG that are gflow's
+  std::vector<CutRefusal> cut_refusals;      ///< lately
   std::map<std::string, NodeHealth> health;  ///< of nodes on which launches fail, by name
   std::uint64_t revision = 0;
   std::uint64_t passes = 0;
+  std::uint64_t rounds = 0;  ///< over the queue, so far
   std::optional<ToldForecast> told_forecast;
 
   std::array<RunSet<JobId>, kStatusSlots> by_status;  ///< by the number of Status
@@ -144,6 +149,8 @@ struct Index {
   int gpu_scale = OrderRules::kReferenceGpus;  ///< of all nodes, rounded down to a power of 2
   std::map<GroupKey, Group> groups;
   Gangs gangs;
+  /// By the levels that gangs have, as far as somebody asked; of the nodes as they are.
+  std::map<std::vector<std::string>, placement::Domains> domains;
   std::set<std::pair<WallTime, JobId>> begin_later;               ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;                     ///< queued, begin time past
   std::set<std::pair<std::chrono::milliseconds, JobId>> backoff;  ///< by Queued::not_before
@@ -248,6 +255,13 @@ struct Index {
   /// nothing.
   [[nodiscard]] std::optional<Chosen> choose(placement::DemandIndex demand,
                                              const std::vector<placement::NodeIndex>& left_out);
+  /// The same on these nodes alone, ascending; null: all.
+  [[nodiscard]] std::optional<Chosen> choose(placement::DemandIndex demand,
+                                             const std::vector<placement::NodeIndex>& left_out,
+                                             const std::vector<placement::NodeIndex>* among);
+  /// Good until nodes come or go, or stand elsewhere.
+  [[nodiscard]] const placement::Domains& domains_of(const std::vector<std::string>& levels);
+  void forget_domains();
   /// The place of a job among those of its kind and of its group.
   [[nodiscard]] QueueKey key_of(const Job& job) const;
   [[nodiscard]] Kind kind_of(const Job& job) const;
@@ -277,6 +291,8 @@ struct Index {
   [[nodiscard]] std::optional<MonoTime> next_guard() const;
   /// Whether the place of a blocked job is kept against those of its priority, too.
   [[nodiscard]] bool keeps_reservation(const Job& job) const;
+  /// Whether others move for it, as event::MakeRoom had them: their room is kept for it.
+  [[nodiscard]] bool is_room_made(JobId id) const;
   /// Whether it may be stopped to make room, and goes on later.
   [[nodiscard]] bool is_stoppable(const Job& job) const;
   /// Whether it waited so long that expectations do not count against it any more.
@@ -313,6 +329,8 @@ struct Index {
   /// is what it knew.
   bool put_node(const NodeRecord& record);
   void put_nodes();
+  /// The same of those of which slices are gflow's.
+  void put_nodes_with_slices();
   /// The same for the nodes of an attempt that begins or is over, where the last reading told what
   /// the job uses of their devices: that is the job's own only while it holds them.
   void put_nodes_used_by(JobId id, const Attempt& attempt);
@@ -340,6 +358,9 @@ struct Index {
   bool find_drained(const Machine& machine);
   [[nodiscard]] Totals totals() const;
   [[nodiscard]] Totals totals(placement::NodeIndex node) const;
+
+  /// Whether it may start as soon as there is room.
+  [[nodiscard]] bool is_ready(const Job& job);
 
   /// Jobs of a user that wait.
   [[nodiscard]] std::size_t pending_of(std::uint32_t uid) const;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/job_devices.h"
+
 namespace gflow::engine {
 namespace {
 
@@ -44,6 +46,7 @@ LaunchOrder launch_order(const Index& index, const Job& job) {
   order.mode = job.spec.request.mode;
   order.only_holds = job.spec.allocation;
   order.watches = index.policy.lend_idle_after > std::chrono::seconds(0) && is_lendable(order);
+  order.filter = device_filter_of(job, attempt, machine);
   order.cpus = attempt.allocation.cpus;
   order.time_limit = job.spec.time_limit;
   order.grace = job.spec.grace;

@@ -21,7 +21,7 @@ namespace {
 bool could_lend(const Job& job) {
   const auto* running = std::get_if<Running>(&job.state);
   return running != nullptr && running->watches && !running->lends && !running->stop &&
-         !running->suspended && running->parked.how == Parking::None;
+         !running->move && !running->suspended && running->parked.how == Parking::None;
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ Memory copy_of(Index& index, const Job& job) {
 
 bool can_be_parked(Index& index, const Job& job, Memory host_memory_free) {
   const auto* running = std::get_if<Running>(&job.state);
-  if (running == nullptr || job.spec.allocation || !running->parked.refused.empty()) return false;
+  if (running == nullptr || running->move || job.spec.allocation) return false;
+  if (!running->parked.refused.empty()) return false;
   const Device* device = only_device_of(index, running->attempt);
   if (device == nullptr || device->vendor != "nvidia" || device->uuid.empty()) return false;
   if (device->mig) return false;  // gflow-park knows GPUs alone

@@ -225,6 +225,12 @@ bool Index::keeps_reservation(const Job& job) const {
   return waited(job) >= policy.keep_after;
 }
 
+bool Index::is_room_made(JobId id) const {
+  const Job* job = sparing.contains(id) ? find(id) : nullptr;
+  const auto* queued = job == nullptr ? nullptr : std::get_if<Queued>(&job->state);
+  return queued != nullptr && !queued->victims.empty();
+}
+
 bool Index::is_overdue(const Job& job) const { return waited(job) >= policy.order.guard; }
 
 bool Index::is_patient(const Job& job) const {

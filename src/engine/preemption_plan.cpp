@@ -137,7 +137,9 @@ bool is_leaving(const Job& job) {
 
 bool is_still_running(const Job& job) {
   const auto* running = std::get_if<Running>(&job.state);
-  return running != nullptr && !running->stop && !running->suspended && !is_being_parked(job);
+  if (running == nullptr || running->stop || running->suspended) return false;
+  // One that moves cannot be suspended before it is there, and leaves a GPU in seconds.
+  return !running->move && !is_being_parked(job);
 }
 
 bool may_be_preempted(const Index& index,

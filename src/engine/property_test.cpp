@@ -48,6 +48,7 @@ const Kinds& eventful() {
                                {3, Kind::Release},
                                {3, Kind::Suspend},
                                {3, Kind::Resume},
+                               {4, Kind::Move},
                                {3, Kind::Launches},
                                {3, Kind::Reports},
                                {2, Kind::Clock},

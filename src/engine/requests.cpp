@@ -99,6 +99,11 @@ void Step::take(const event::Suspend& event) {
     if (auto can = check_runs(**job, tr("only a running job can be suspended")); !can) {
       return answer(std::unexpected(can.error()));
     }
+    if (const auto& move = std::get<Running>((*job)->state).move) {
+      return answer(fail(
+          Code::WrongState,
+          tr_format("job {} moves to GPU {}: try again when it is there", id.value, move->to)));
+    }
   }
   std::vector<JobId> changed;
   for (const JobId id : event.jobs) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "engine/backfill.h"
@@ -16,6 +14,7 @@ namespace {
 
 /// Whether the place of a line's first job could be kept against all. True for more than those.
 bool could_keep_place(const Index& index, const Places& places, const Front& front) {
+  if (index.is_room_made(front.first.id)) return true;
   if (!places.could_keep_one_more(index)) return false;
   if (index.policy.order.order == Order::Submission) return true;
   const auto waited = index.lived() - std::chrono::seconds(front.first.rank);
@@ -116,16 +115,24 @@ void tell_apart(const Index& index, Candidates& candidates, Blocked& blocked) {
 }  // namespace
 
 void Step::schedule() {
+  settle_slices();
   index_.fair.settle(std::chrono::floor<std::chrono::seconds>(index_.lived()));
   index_.fronts.find_room(index_.ledger);
   // Also where none gets so far that room is looked for: what is placed next does not hang on that.
   if (!index_.ready.empty()) index_.placer->catch_up(index_.ledger);
-  if (index_.fronts.open() > 0 || !index_.suspended.empty() || might_preempt()) {
-    look_at_queue();
-  } else {
-    index_.awaited.reset();
+  const auto look = [this] {
+    if (index_.fronts.open() > 0 || !index_.suspended.empty() || move_ || might_preempt()) {
+      look_at_queue();
+    } else {
+      index_.awaited.reset();
+    }
+    index_.fronts.pass_ended(index_.ledger);
+  };
+  look();
+  while (cut_slices()) {
+    index_.fronts.find_room(index_.ledger);
+    look();
   }
-  index_.fronts.pass_ended(index_.ledger);
 }
 
 /// One pass over the queue, best first. A shape whose first job does not fit is left out for the
@@ -141,7 +148,9 @@ bool Step::look_through_queue() {
   const std::uint64_t starts = starts_;
   const std::uint64_t resumes = resumes_;
   index_.expect_anew();
+  ++index_.rounds;
   Places places;
+  places.keep_paused(index_);
   Candidates candidates(index_);
   Blocked blocked(index_, places);
   tell_apart(index_, candidates, blocked);
@@ -163,6 +172,7 @@ bool Step::look_through_queue() {
   }
   blocked.tell_rest();
   resume_before(std::nullopt, suspended, places);
+  if (move_) decide_move(places);
   index_.awaited = Index::Awaited{places.head(), places.first()};
   if (resumes_ != resumes) return false;
   return starts_ == starts || !places.has_one_at_limit(index_);
@@ -194,6 +204,7 @@ void Step::look_at(const Candidate& first, Candidates& candidates, Places& place
                       .run_time = first.line->run_time,
                       .uid = signature.uid,
                       .parts = signature.parts};
+  if (start_near(first, passer, candidates, places)) return;
   auto there = room_for(first, passer.shape.demand, places);
   if (!there) {
     tell_blocked(first, places);
@@ -201,8 +212,12 @@ void Step::look_at(const Candidate& first, Candidates& candidates, Places& place
     return candidates.drop_shape();
   }
   if (!pass(places, passer, *there)) return candidates.drop_line();
+  start_first(first, *there, candidates);
+}
+
+void Step::start_first(const Candidate& first, const Chosen& there, Candidates& candidates) {
   const bool is_last = first.line->jobs.size() == 1;
-  start(first.job(), *there);
+  start(first.job(), there);
   if (is_last) {
     candidates.drop_line();
   } else {
@@ -213,99 +228,6 @@ void Step::look_at(const Candidate& first, Candidates& candidates, Places& place
 void Step::tell_blocked(const Candidate& first, Places& places) {
   if (places.is_full() && !could_keep_place(index_, places, index_.fronts.of(*first.line))) return;
   places.block(index_, first.job());
-}
-
-/// Starts enough jobs of the gang at once, and what else of it there is room for, or none of it in
-/// this pass. Those that are left after a start may start alone.
-void Step::look_at_gang(const Candidate& first,
-                        GangNumber gang,
-                        Candidates& candidates,
-                        Places& places) {
-  std::vector<Start> starts;
-  bool is_full = true;
-  if (!index_.fronts.is_full(first.shape)) {
-    starts = starts_of_gang(index_.gangs.at(gang), places, is_full);
-  }
-  if (starts.empty()) {
-    tell_blocked(first, places);
-    if (is_full) index_.fronts.set_gang_full(gang);
-  }
-  const auto is_of_gang = [&](Fronts::ShapeNumber shape) {
-    return index_.fronts.shape(shape).gang == gang;
-  };
-  candidates.drop_if([&](const Candidate& one) { return is_of_gang(one.shape); });
-  if (starts.empty()) return;
-  for (const Start& one : starts) start(one.job, one.there);
-  for (const Front& front : index_.fronts.all()) {
-    if (is_of_gang(front.shape)) candidates.add(front);
-  }
-  candidates.put_in_order();
-}
-
-/// Whether so much of GPUs is free as the smallest of them need. To try it would take long where a
-/// gang is large.
-bool Step::has_as_much(const Gang& gang) const {
-  std::vector<std::int64_t> parts;
-  for (const QueueKey& key : gang.waiting) {
-    parts.push_back(gpu_parts_of(index_.find(key.id)->spec.request));
-  }
-  const auto last = parts.begin() + static_cast<std::ptrdiff_t>(gang.needed());
-  std::nth_element(parts.begin(), std::prev(last), parts.end());
-  const std::int64_t needed = std::accumulate(parts.begin(), last, std::int64_t{0});
-  std::int64_t free = 0;
-  for (placement::NodeIndex node = 0; node < index_.ledger.size() && free < needed; ++node) {
-    const placement::NodeState& state = index_.ledger.state(node);
-    if (!state.open) continue;
-    for (const placement::DeviceState& device : state.devices) {
-      if (device.usable) free += device.free.parts;
-    }
-  }
-  return free >= needed;
-}
-
-/// Where jobs of a gang go, in the order of the queue, each as if those before were there. Nothing
-/// if there is room for too few; `is_full`: for all that is free, and not for who goes before.
-std::vector<Step::Start> Step::starts_of_gang(Gang& gang, Places& places, bool& is_full) {
-  constexpr std::size_t kLarge = 64;
-  const std::size_t needed = gang.needed();
-  gang.room.reset();
-  if (needed > kLarge && !has_as_much(gang)) return {};
-  places.keep_outranking(index_, gang.waiting.rbegin()->priority);
-  Places::Kept kept = places.kept();
-  const std::int64_t quota =
-      index_.gpu_limit_left(index_.find(gang.waiting.begin()->id)->spec.user.uid);
-  std::int64_t held = 0;  // of GPUs, by those that have their place
-  std::size_t left = gang.waiting.size();
-  std::set<placement::DemandIndex> full;
-  std::vector<Start> starts;
-  for (const QueueKey& key : gang.waiting) {
-    if (starts.size() + left-- < needed) break;
-    Passer passer = index_.passer_of(*index_.find(key.id));
-    passer.parts += held;
-    if (full.contains(passer.shape.demand)) continue;
-    ++index_.looks;
-    auto there = index_.choose(passer.shape.demand, {});
-    const bool is_kept_out = there && (passer.parts > quota || !pass(places, passer, *there));
-    if (!there || is_kept_out) {
-      is_full = is_full && !is_kept_out;
-      full.insert(passer.shape.demand);
-      continue;
-    }
-    held = passer.parts;
-    for (const auto& placement : there->placements) {
-      index_.ledger.take(passer.shape.demand, placement);
-    }
-    starts.push_back({key.id, passer.shape.demand, *std::move(there)});
-  }
-  for (const Start& one : starts) {
-    for (const auto& placement : one.there.placements) {
-      index_.ledger.give_back(one.demand, placement);
-    }
-  }
-  gang.room = starts.size();
-  if (starts.size() >= needed) return starts;
-  places.put_back(std::move(kept));
-  return {};
 }
 
 /// Where the first of a line could go, if room for it has to be made.
@@ -334,10 +256,10 @@ const Index::Awaited& Index::find_awaited() {
 }
 
 /// Whether the job may start before those whose places are kept: where it would best go, or
-/// elsewhere.
-bool Step::pass(Places& places, const Passer& passer, Chosen& there) {
+/// elsewhere among these nodes.
+bool Step::pass(Places& places, const Passer& passer, Chosen& there, Area among) {
   if (places.let_pass(index_, passer, there.placements)) return true;
-  auto elsewhere = index_.choose(passer.shape.demand, places.nodes_kept(passer));
+  auto elsewhere = index_.choose(passer.shape.demand, places.nodes_kept(passer), among);
   if (!elsewhere || !places.let_pass(index_, passer, elsewhere->placements)) return false;
   there = std::move(*elsewhere);
   return true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -74,21 +76,43 @@ void State::spare(JobId id, bool is_sparing) {
   }
 }
 
-void State::put_gang(GangNumber gang, std::size_t least) {
-  if (!index_->gangs.put(gang, least)) return;
+void State::put_gang(GangNumber gang, std::size_t least, Nearness near) {
+  if (!index_->gangs.put(gang, least, std::move(near))) return;
   index_->fronts.open_gang(gang);
   ++index_->revision;
 }
 
 void State::hold_gang(GangNumber gang, bool is_held) {
-  index_->gangs.at(gang).is_held = is_held;
+  Gang* its = index_->gangs.get(gang);
+  if (its == nullptr) return;
+  its->is_held = is_held;
   index_->fronts.open_gang(gang);
+}
+
+bool State::avoid_last_domain(GangNumber gang) {
+  Gang* its = index_->gangs.get(gang);
+  if (its == nullptr || !its->tried) return false;
+  index_->fronts.open_gang(gang);
+  return its->avoided.insert(*its->tried).second;
+}
+
+void State::avoid_no_domain(GangNumber gang) {
+  Gang* its = index_->gangs.get(gang);
+  if (its == nullptr) return;
+  its->avoided.clear();
+  its->refused.clear();
 }
 
 std::optional<GangView> State::gang_of(JobId id) const {
   const Gang* gang = index_->gangs.find(id);
   if (gang == nullptr) return std::nullopt;
-  return GangView{gang->start(), gang->least, gang->active, gang->waiting.size(), gang->room};
+  const Nearness& near = gang->near;
+  return GangView{gang->start(),
+                  gang->least,
+                  gang->active,
+                  gang->waiting.size(),
+                  gang->room,
+                  near.required > 0 ? near.levels[near.required - 1] : ""};
 }
 
 void State::join_gang(JobId id, GangNumber gang) { index_->gangs.join(id, gang); }
@@ -453,6 +477,39 @@ const std::vector<Drain>& State::drains() const { return index_->drains; }
 void State::restore(std::vector<Drain> drains) { index_->drains = std::move(drains); }
 void State::restore(std::vector<NodeHealth> unhealthy) {
   for (NodeHealth& health : unhealthy) index_->health[health.node] = std::move(health);
+}
+
+std::vector<MadeSlice> State::slices() const {
+  std::vector<MadeSlice> slices;
+  for (const SliceRecord& one : index_->slices) {
+    slices.push_back(one.slice);
+    slices.back().again = false;
+    slices.back().only_looks = false;
+  }
+  return slices;
+}
+
+std::string State::refused_slice(std::string_view node, std::string_view gpu) const {
+  for (const SliceRecord& one : index_->slices) {
+    const bool is_it = !one.trouble.empty() && one.slice.node == node && one.slice.gpu == gpu;
+    if (is_it) return fmt::format("{}: {}", one.slice.profile, one.trouble);
+  }
+  std::string last;
+  for (const CutRefusal& one : index_->cut_refusals) {
+    const bool is_it = one.node == node && one.gpu == gpu;
+    if (is_it) last = fmt::format("{}: {}", one.profile, one.why);
+  }
+  return last;
+}
+
+/// A reading of after a restart does not have what was removed before, nor lack what was made.
+void State::restore(std::vector<MadeSlice> slices) {
+  for (MadeSlice& slice : slices) {
+    if (slice.stage == SliceStage::Removed) continue;
+    const bool is_seen = slice.stage == SliceStage::Made;
+    slice.again = true;
+    index_->slices.push_back({.slice = std::move(slice), .is_seen = is_seen});
+  }
 }
 
 std::vector<NodeHealth> State::unhealthy() const {

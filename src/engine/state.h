@@ -122,15 +122,21 @@ class State {
   /// long as the job is, and by no store.
   void spare(JobId id, bool is_sparing);
   /// Makes a gang, or changes how many of its jobs have to be active: as long as fewer are, those
-  /// that wait start only so many at once that they are. Kept as long as one of its jobs is, and by
-  /// no store.
-  void put_gang(GangNumber gang, std::size_t least);
+  /// that wait start only so many at once that they are, and as near each other as is said. Kept as
+  /// long as one of its jobs is, and by no store.
+  void put_gang(GangNumber gang, std::size_t least, Nearness near = {});
   /// This job is of the gang, which has jobs of one user: one that is to be restored, or the next
   /// that is submitted. Nobody is stopped to make room for a gang. REQUIRES: put_gang().
   void join_gang(JobId id, GangNumber gang);
   void leave_gang(JobId id);  ///< one that was not submitted after all
   /// As long as it is held, none of its jobs starts that does not run. REQUIRES: it has jobs.
   void hold_gang(GangNumber gang, bool is_held);
+  /// Something that is not counted here keeps the gang from the domain in which it was to start
+  /// last: it is not tried again before all others were. False: it was to start anywhere. REQUIRES:
+  /// it has jobs, none of which holds anything.
+  [[nodiscard]] bool avoid_last_domain(GangNumber gang);
+  /// It has started. REQUIRES: it has jobs.
+  void avoid_no_domain(GangNumber gang);
   /// The gang of a job; nothing if it is in none.
   [[nodiscard]] std::optional<GangView> gang_of(JobId id) const;
   void restore(JobRange&& range);  ///< the same of jobs that wait
@@ -207,6 +213,13 @@ class State {
   /// Takes what the store held of them; before restored().
   void restore(std::vector<Drain> drains);
   void restore(std::vector<NodeHealth> unhealthy);
+  /// Slices of MIG that are gflow's: made, or being made or removed.
+  [[nodiscard]] std::vector<MadeSlice> slices() const;
+  /// What was not made or removed of a GPU when that was last tried, and why: "3g.40gb:
+  /// Insufficient Resources"; "" if nothing was refused lately.
+  [[nodiscard]] std::string refused_slice(std::string_view node, std::string_view gpu) const;
+  /// As the store had them; before restored(). What was under way is ordered again.
+  void restore(std::vector<MadeSlice> slices);
   /// Nodes on which launches fail.
   [[nodiscard]] std::vector<NodeHealth> unhealthy() const;
   /// What earlier runs of a user's command used of a GPU's memory, if any told.
@@ -216,6 +229,9 @@ class State {
   /// For how long no kernel was seen on any device of a running job; nothing if one was, or that is
   /// not told, or it does not have them now.
   [[nodiscard]] std::optional<std::chrono::seconds> gpu_idle(const Job& job, Now now) const;
+  /// The most host memory that an active job needs for what it has of its GPUs, to be parked or to
+  /// move.
+  [[nodiscard]] Memory copy_of(const Job& job) const;
   /// Whether such a job, which may not be stopped, would have room on GPUs that others lend if it
   /// could be told to give them back.
   [[nodiscard]] bool could_borrow(const JobSpec& spec) const;
@@ -236,6 +252,12 @@ class State {
   /// For those of them that may start as soon as there is room, in the same order: which moves of
   /// running ones would start each, as defrag.h tells. Decides nothing.
   [[nodiscard]] std::vector<DefragPlan> defrag(std::size_t most, Now now) const;
+  /// Whether these moves, ascending, would start this job, or its gang, and it is the first that
+  /// moves would start. Errors: WrongState, with why not.
+  [[nodiscard]] Result<void> check_moves(JobId job,
+                                         const std::vector<JobId>& moves,
+                                         std::size_t most,
+                                         Now now) const;
   /// All that wait, each counted once: under its hold, begin time, pause, dependencies or group if
   /// any of these keeps it from the queue, else under a limit of its user, else under what the
   /// nodes lack for it or those ahead of it. Costs what there are requests of, not jobs.

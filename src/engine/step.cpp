@@ -33,6 +33,7 @@ std::vector<Effect> Step::finish() {
   for (const JobId id : waits_changed_) effects_.emplace_back(effect::Notify{id});
   schedule();
   if (try_failed_again()) schedule();
+  order_slices();
   index_.fair.forget_released();
   if (health_changed_) effects_.emplace_back(effect::SaveHealth{});
   prune();
@@ -89,6 +90,14 @@ std::string removed_text(const event::NodeRemoved& event) {
                            : kept<Kept::NodeRemovedFor>(event.node, event.why);
 }
 
+/// A reading may have begun before it left the device by a move.
+bool left_lately(const Job* job, int gpu, MonoTime now) {
+  constexpr std::chrono::seconds kOldestReading{30};
+  const auto* running = job == nullptr ? nullptr : std::get_if<Running>(&job->state);
+  return running != nullptr && running->left && running->left->gpu == gpu &&
+         now - running->left->at < kOldestReading;
+}
+
 bool is_to_be_stopped(const Job& job, const effect::Overuse& overuse, const Policy& policy) {
   if (!policy.stop_overuse || stop_of(job) != nullptr) return false;
   if (!overuse.reserved) return !job.spec.request.see_all;
@@ -113,7 +122,10 @@ void Step::take(const event::NodesChanged& event) {
                             decides_alike(known.machine, told.machine);
     if (known.removed) index_.removed.erase(machine.name);
     const bool now_parks = told.machine.parks && !known.machine.parks;
+    // What can be cut of it, which the ledger knows nothing of.
+    if (known.machine.mig_gpus != told.machine.mig_gpus) decides_ = true;
     known = std::move(told);
+    note_slices(known.machine);
     if (shown_only) continue;
     is_news = true;
     if (index_.find_drained(known.machine)) effects_.emplace_back(effect::SaveDrains{});
@@ -172,6 +184,7 @@ void Step::tell_overuse(const Machine& machine) {
     }
     for (const DeviceProcess& process : device.processes) {
       if (!process.job) continue;
+      if (left_lately(index_.find(*process.job), device.index, index_.now.mono)) continue;
       tell(&Attempt::on_other_gpus, {*process.job, device.index, process.memory, std::nullopt});
     }
   }
@@ -311,6 +324,7 @@ void Step::wake() {
     if (const auto look = index_.next_look()) at_mono(index_.now.mono + *look);
     if (const auto lend = index_.next_lend()) at_mono(*lend);
   }
+  if (const auto cut = next_cut(index_)) at_mono(*cut);
   if (wake.wall || wake.mono) effects_.emplace_back(wake);
 }
 

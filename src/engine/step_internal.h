@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/backfill.h"
 #include "engine/effect.h"
+#include "engine/gathering.h"
 #include "engine/index.h"
 #include "engine/preemption_plan.h"
 
@@ -15,15 +17,14 @@
 namespace gflow::engine {
 
 class Candidates;
-class Places;
 struct Candidate;
-struct Passer;
 
 /// The job if this very attempt of it is under way; reports about others are late and mean nothing.
 [[nodiscard]] const Job* under_way(const Index& index, JobId id, int attempt);
 
 /// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
-/// apply_defrag.cpp, attempts.cpp, health.cpp, schedule.cpp, preempt.cpp, lending.cpp and step.cpp.
+/// apply_defrag.cpp, attempts.cpp, health.cpp, schedule.cpp, schedule_gang.cpp, preempt.cpp,
+/// lending.cpp, slices.cpp and step.cpp.
 class Step {
  public:
   Step(Index& index, Now now);
@@ -36,8 +37,10 @@ class Step {
   void take(const event::Release& event);
   void take(const event::Suspend& event);
   void take(const event::Resume& event);
+  void take(const event::Move& event);
   void take(const event::Update& event);
   void take(const event::ApplyDefrag& event);
+  void take(const event::MakeRoom& event);
   void take(const event::AttemptStarted& event);
   void take(const event::AttemptEnded& event);
   void take(const event::AttemptRevoked& event);
@@ -47,7 +50,9 @@ class Step {
   void take(const event::StopBegun& event);
   void take(const event::StopRefused& event);
   void take(const event::ParkingChanged& event);
+  void take(const event::MoveEnded& event);
   void take(const event::GpuWanted& event);
+  void take(const event::SliceChanged& event);
   void take(const event::Drain& event);
   void take(const event::Tick& event);
   void take(const event::Configure& event);
@@ -87,6 +92,7 @@ class Step {
                                              const Principal& by) const;
   // apply_defrag.cpp
   [[nodiscard]] Result<int> check_defrag(const event::ApplyDefrag& event) const;
+  void raise_priority(JobId id, int priority);
   // attempts.cpp
   void decide_end(const Job& job, Outcome outcome);
   void makes_no_room(JobId victim);
@@ -111,23 +117,38 @@ class Step {
   void keep_out(const Candidate& first, Candidates& candidates);
   void look_at(const Candidate& first, Candidates& candidates, Places& places);
   void tell_blocked(const Candidate& first, Places& places);
+  [[nodiscard]] std::optional<Chosen> room_for(const Candidate& first,
+                                               placement::DemandIndex demand,
+                                               Places& places);
+  [[nodiscard]] bool pass(Places& places,
+                          const Passer& passer,
+                          Chosen& there,
+                          Area among = nullptr);
+  void start_first(const Candidate& first, const Chosen& there, Candidates& candidates);
+  void start(JobId id, const Chosen& there);
+  // schedule_gang.cpp
   /// A job of a gang that has its room.
   struct Start {
     JobId job;
     placement::DemandIndex demand = 0;
     Chosen there;
   };
+  class GangTrial;
   void look_at_gang(const Candidate& first,
                     GangNumber gang,
                     Candidates& candidates,
                     Places& places);
   [[nodiscard]] bool has_as_much(const Gang& gang) const;
   [[nodiscard]] std::vector<Start> starts_of_gang(Gang& gang, Places& places, bool& is_full);
-  [[nodiscard]] std::optional<Chosen> room_for(const Candidate& first,
-                                               placement::DemandIndex demand,
-                                               Places& places);
-  [[nodiscard]] bool pass(Places& places, const Passer& passer, Chosen& there);
-  void start(JobId id, const Chosen& there);
+  [[nodiscard]] std::vector<Start> starts_near(Gang& gang, Places& places, bool& is_full);
+  void prefer_near(const Gang& gang,
+                   Places::Kept before,
+                   Places& places,
+                   std::vector<Start>& starts);
+  [[nodiscard]] bool start_near(const Candidate& first,
+                                const Passer& passer,
+                                Candidates& candidates,
+                                Places& places);
   // preempt.cpp
   [[nodiscard]] bool might_preempt();
   [[nodiscard]] bool preempt_for(JobId id, Places& places);
@@ -149,6 +170,16 @@ class Step {
                      std::vector<JobId>& suspended,
                      Places& places);
   void resume(JobId id, Places& places);
+  // moving.cpp
+  void decide_move(Places& places);
+  // slices.cpp
+  void note_slices(const Machine& machine);
+  void refuse_slice(const MadeSlice& slice, const std::string& why);
+  void settle_for_whom(SliceRecord& one);
+  void settle_what_is_due(SliceRecord& one);
+  void settle_slices();
+  [[nodiscard]] bool cut_slices();
+  void order_slices();
   // lending.cpp
   void lend(JobId id);
   void note_lent(const Job& job, const ParkedMemory& parked);
@@ -156,12 +187,14 @@ class Step {
 
   Index& index_;
   std::vector<Effect> effects_;
-  std::set<JobId> waits_changed_;  ///< pending jobs one of whose dependencies ended
-  std::uint64_t starts_ = 0;       ///< so far
-  std::uint64_t resumes_ = 0;      ///< so far
-  bool health_changed_ = false;    ///< of any node
-  bool time_decides_ = false;      ///< a gate of a job opened by itself
-  bool decides_ = true;            ///< what happened can change what is decided
+  std::set<JobId> waits_changed_;    ///< pending jobs one of whose dependencies ended
+  std::uint64_t starts_ = 0;         ///< so far
+  std::uint64_t resumes_ = 0;        ///< so far
+  bool health_changed_ = false;      ///< of any node
+  bool slices_changed_ = false;      ///< what is stored of them
+  bool time_decides_ = false;        ///< a gate of a job opened by itself
+  bool decides_ = true;              ///< what happened can change what is decided
+  std::optional<event::Move> move_;  ///< asked for, and decided behind all that waits
   std::optional<PreemptionCandidates> candidates_;  ///< once a job that does not fit asked for room
 };
 

@@ -234,7 +234,17 @@ void World::act(const Act& act) {
       return idle(act.which);
     case Act::Kind::Want:
       return want(act.which);
+    case Act::Kind::Move:
+      return move(act);
   }
+}
+
+void World::move(const Act& act) {
+  const auto running = jobs(Status::Running);
+  if (running.empty()) return;
+  const JobId id = running[static_cast<std::size_t>(act.which) % running.size()]->id;
+  const auto to = act.gpus < kGpus ? std::optional(act.gpus) : std::nullopt;
+  tell(event::Move{id, to, true, system_principal()});
 }
 
 void World::idle(int which) {
@@ -349,6 +359,13 @@ void World::halt(const effect::Suspend& suspend) {
                                    : ParkedMemory{.refused = "it uses managed memory"}});
 }
 
+/// Some of them come there.
+void World::arrive(const effect::Move& move) {
+  const bool comes = move.job.value % 3 != 2;
+  reports_.emplace_back(
+      event::MoveEnded{move.job, move.attempt, comes ? "" : "the driver cannot bring it there"});
+}
+
 void World::go_on(const effect::Resume& resume) {
   const auto at = parked_.find({resume.job, resume.attempt});
   if (at == parked_.end() || at->second.how == Parking::None) return;
@@ -365,6 +382,8 @@ void World::take(const std::vector<Effect>& effects) {
       halt(*suspend);
     } else if (const auto* resume = std::get_if<effect::Resume>(&effect)) {
       go_on(*resume);
+    } else if (const auto* move = std::get_if<effect::Move>(&effect)) {
+      arrive(*move);
     } else if (const auto* stop = std::get_if<effect::StopAttempt>(&effect)) {
       const Job& job = *state_.find(stop->job);
       const auto* running = std::get_if<Running>(&job.state);
@@ -387,6 +406,7 @@ void World::save(const Effect& effect) {
       if (auto* runs = std::get_if<Running>(&saved_[saved->job].state)) {
         runs->parked = {};
         runs->watches = false;
+        runs->left.reset();
       }
     }
   } else if (const auto* added = std::get_if<effect::SaveRange>(&effect)) {

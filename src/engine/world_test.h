@@ -38,6 +38,7 @@ struct Act {
     Configure,  ///< the administrator changes the policy
     Idle,       ///< from now on no GPU of a node is seen to be used; or each is
     Want,       ///< a program uses the GPU of a job that lends it
+    Move,       ///< a running job is to move to another GPU of its node
   };
   Kind kind = Kind::Submit;
   int which = 0;  ///< of the running jobs, or of all, or of the ways there are
@@ -94,6 +95,8 @@ class World {
   [[nodiscard]] Machine machine(const std::string& name) const;
   void idle(int which);
   void want(int which);
+  void move(const Act& act);
+  void arrive(const effect::Move& move);
   void halt(const effect::Suspend& suspend);
   void go_on(const effect::Resume& resume);
   void deliver(const Event& report);

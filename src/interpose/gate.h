@@ -3,29 +3,21 @@
 
 #include <pthread.h>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
-#include "interpose/turn.h"
-
 namespace gflow::interpose {
 
 /// What launches of this process to one device go through, so that its job has no more of the
-/// device's time than its share. It opens for a while, with the device's turn, until all that was
-/// launched is done; that time is the job's use, and is waited for before it opens again. A thread
-/// of its own keeps it, from the first launch on.
-///
-/// Nobody waits for ever: where what was launched is not done in a second while others wait (as a
-/// kernel that ends only after another one was launched), that second is counted and the next ones
-/// are let through when it is paid for; one that waits as long while the same turn
-/// goes on has the next ones beside who has that, in turns with the others.
+/// device's time than its share. A thread keeps it, from the first launch on (keeper.h, and for
+/// jobs with parts of several devices gang_keeper.h), which opens it for a while until all that was
+/// launched is done.
 class Gate {
  public:
-  /// Of a device of the account, and as Turn has it.
-  Gate(std::size_t device, const char* turn_directory);
+  /// Of a device of the account.
+  explicit Gate(std::size_t device);
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
@@ -36,40 +28,35 @@ class Gate {
   /// At the end of the process, or where it cannot be kept: it is open from then on.
   void open_for_good();
 
- private:
-  /// A stretch of time in which it is open.
-  struct Stretch;
+  // What its keeper does.
 
-  static void* keep_of(void* gate);
-  void start_keeper();
-  void keep();
+  [[nodiscard]] std::size_t device() const { return device_; }
+  /// Until a launch waits. False if it is open for good.
   [[nodiscard]] bool wait_until_wanted();
-  void wait_until_due();
-  [[nodiscard]] bool take_turn();
-  [[nodiscard]] bool wait_for_turn(std::size_t place);
-  void line_up();
-  void say_shared(const char* why);
   void open();
-  [[nodiscard]] bool is_contended(std::uint64_t time) const;
-  [[nodiscard]] std::uint64_t turn_length(std::uint64_t time) const;
-  [[nodiscard]] std::uint64_t about(std::uint64_t length);
-  [[nodiscard]] std::uint64_t pause(const Stretch& stretch) const;
-  void watch(Stretch& stretch);
-  void close(const Stretch& stretch);
-  /// How the stretch goes on after a look at it.
-  enum class Next : std::uint8_t { On, Anew, End };
-  [[nodiscard]] Next look(Stretch& stretch);
-  static void count(Stretch& stretch, std::uint64_t time, bool is_at_work, bool is_wanted);
-  [[nodiscard]] bool is_passed(const Stretch& stretch);
-  void learn(const Stretch& stretch);
-  [[nodiscard]] bool is_busy();
   void stop_entries();
-  [[nodiscard]] bool has_entries_waiting();
-  [[nodiscard]] bool is_used_up();
+  /// It has fallen behind in nothing: as many launches again, and twice as many as last time.
   void allow_anew();
+  /// So many more launches though it is closed, until the next stop_entries().
+  void let_in(std::uint32_t launches);
+
+  /// Whether it is open for a launch that is under way, or the device has not done all of them.
+  [[nodiscard]] bool is_busy();
+  [[nodiscard]] bool has_entries_waiting();
+  /// Whether launches wait that are too many for one turn.
+  [[nodiscard]] bool is_used_up();
+  [[nodiscard]] std::uint32_t launched();  ///< since the process began
+  [[nodiscard]] bool may_be_entered();
+  /// How many launches are a turn of that length, from what it was open for now.
+  void learn(std::uint64_t was_open, std::uint64_t turn);
+  /// Nanoseconds a launch takes of the device, as learned; 0: not known.
+  [[nodiscard]] std::uint64_t launch_time() const { return launch_time_; }
+
+ private:
+  void start_keeper();
+  [[nodiscard]] bool lets_in() const { return extra_ > 0 || (is_open_ && entered_ < allowed_); }
 
   const std::size_t device_;
-  Turn turn_;
   std::mutex lock_;
   pthread_cond_t changed_;
   // Under the lock.
@@ -79,20 +66,18 @@ class Gate {
   bool is_wanted_ = false;
   std::uint32_t waiting_ = 0;
   std::uint32_t inside_ = 0;
-  std::uint32_t entered_ = 0;  ///< since it opened
+  std::uint32_t entered_ = 0;   ///< since it opened
+  std::uint32_t launched_ = 0;  ///< ever
   std::uint32_t allowed_ = 1;
+  std::uint32_t extra_ = 0;  ///< though it is closed
   // The keeper's.
-  std::uint64_t launch_time_ = 0;  ///< nanoseconds a launch takes of the device, as learned
-  std::uint64_t busy_since_ = 0;   ///< it closed with something not done
-  std::array<Turn::Holder, Turn::kPlaces> kept_by_{};  ///< who did not give it back
-  std::uint64_t random_ = 0;
-  std::uint64_t left_at_ = 0;    ///< when it closed; 0: it never was open
-  std::uint64_t wanted_at_ = 0;  ///< when it was seen last that others want the device, too
-  bool has_said_ = false;
+  std::uint64_t launch_time_ = 0;
 };
 
 /// That of a device; null if this process may use it as it likes.
 [[nodiscard]] Gate* gate_of(std::size_t device);
+/// The same where it was asked for before; else null.
+[[nodiscard]] Gate* known_gate_of(std::size_t device);
 
 /// Whether there is a gate at all. It costs a launch nothing but this.
 [[nodiscard]] inline bool has_gates();

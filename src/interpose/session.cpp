@@ -25,6 +25,7 @@
 #include "interpose/stubs.h"
 #include "interpose/wanted.h"
 #include "share/account_file.h"
+#include "share/gang.h"
 
 namespace gflow::interpose {
 namespace {
@@ -38,6 +39,13 @@ const char* account_directory() {
   if (::access(share::kContainerDirectory, F_OK) == 0) return share::kContainerDirectory;
   const char* const told = ::getenv("GFLOW_SHARE_DIR");  // NOLINT(concurrency-mt-unsafe)
   return told == nullptr || *told == '\0' ? nullptr : told;
+}
+
+bool has_gang_file(const char* directory) {
+  std::array<char, 4096> path{};
+  const int length = std::snprintf(path.data(), path.size(), "%s/%s", directory, share::kGangName);
+  return length > 0 && static_cast<std::size_t>(length) < path.size() &&
+         ::access(path.data(), F_OK) == 0;
 }
 
 void after_fork() {
@@ -85,7 +93,8 @@ Session::Session() : mapped_(open()) {
   (share::AccountBook::is_of_whole_gpus(*mapped_) ? watched_ : account_) = mapped_;
   (void)::pthread_atfork(nullptr, nullptr, after_fork);
   if (account_ == nullptr) return;
-  if (account_->device_count > 1) turn_directory_ = nullptr;
+  is_single_ = account_->device_count == 1;
+  is_gang_ = !is_single_ && has_gang_file(directory_);
   for (std::size_t device = 0; device < account_->device_count; ++device) {
     const std::uint64_t share = account_->devices[device].share;
     shares_[device] = share > 0 && share < share::kWholeShare;
@@ -99,7 +108,7 @@ share::Account* Session::open() {
   };
   const char* const directory = account_directory();
   if (directory == nullptr) return nullptr;
-  turn_directory_ = ::strdup(directory);
+  directory_ = ::strdup(directory);
   const int length =
       std::snprintf(path_.data(), path_.size(), "%s/%s", directory, share::kAccountName);
   // NOLINTBEGIN(concurrency-mt-unsafe): once, and the words of a known number

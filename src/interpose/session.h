@@ -55,6 +55,9 @@ class Session {
   [[nodiscard]] bool has_share(std::size_t device) const;
   /// In 10,000ths.
   [[nodiscard]] std::uint64_t share(std::size_t device) const;
+  [[nodiscard]] const char* uuid(std::size_t device) const {
+    return account_->devices[device].uuid;
+  }
   /// When it may be used again, nanoseconds of CLOCK_MONOTONIC.
   [[nodiscard]] std::uint64_t due(std::size_t device) const;
   void count_use(std::size_t device, std::uint64_t from, std::uint64_t length);
@@ -63,8 +66,11 @@ class Session {
   /// As AccountBook has it.
   std::uint64_t line_up(std::size_t device, std::uint64_t first, std::uint64_t away);
   /// The directory of the lock that keeps others off the device meanwhile; null if the job has
-  /// parts of several devices, which it uses without.
-  [[nodiscard]] const char* turn_directory() const { return turn_directory_; }
+  /// parts of several devices.
+  [[nodiscard]] const char* turn_directory() const { return is_single_ ? directory_ : nullptr; }
+  /// That of the locks of all of them; null if it has one, or is of a gflow that used several
+  /// without.
+  [[nodiscard]] const char* gang_directory() const { return is_gang_ ? directory_ : nullptr; }
 
   struct Amounts {
     std::uint64_t limit;
@@ -103,7 +109,9 @@ class Session {
   static constexpr std::uint8_t kUnlimited = 1;
   static constexpr std::uint8_t kFirst = 2;
 
-  const char* turn_directory_ = nullptr;
+  const char* directory_ = nullptr;
+  bool is_single_ = false;  ///< it has one device
+  bool is_gang_ = false;    ///< it has parts of several, and turns on all of them at once
   std::array<char, 4096> path_{};
   std::array<char, 4096> wanted_path_{};
   std::uint64_t inode_ = 0;  ///< of the account; 0: not known

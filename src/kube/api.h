@@ -36,7 +36,10 @@ struct Answer {
 };
 
 constexpr std::string_view kSchedulerRights =
-    "; apply packaging/kubernetes/rbac-scheduler.yaml, and to evict rbac-preempt.yaml";
+    "; apply packaging/kubernetes/rbac-scheduler.yaml, and to evict rbac-preempt.yaml or "
+    "rbac-defrag.yaml";
+
+constexpr std::string_view kMovesRights = "; apply packaging/kubernetes/rbac-defrag.yaml";
 
 constexpr std::string_view kSubmitterRights =
     "; an administrator grants that with packaging/kubernetes/rbac-submitter.yaml";

@@ -27,15 +27,13 @@ constexpr int kRestPerWork = 9;
 
 }  // namespace
 
-ClusterReader::ClusterReader(boost::asio::io_context& io,
-                             JobWriter& writer,
-                             PodLogs& logs,
-                             About about)
+ClusterReader::ClusterReader(boost::asio::io_context& io, const Hands& hands, About about)
     : Facade(io,
              {.mode = "kubernetes", .source = about.cluster, .elsewhere = elsewhere_of_cluster()}),
       about_(std::move(about)),
-      writer_(writer),
-      logs_(logs),
+      writer_(hands.jobs),
+      logs_(hands.logs),
+      asker_(hands.moves),
       next_(io) {
   facts_.scheduler = about_.scheduler;
 }
@@ -86,6 +84,16 @@ void ClusterReader::jobs_were_listed() {
   }
 }
 
+void ClusterReader::put(Budget budget) {
+  facts_.budgets.insert_or_assign(budget.uid, std::move(budget));
+  changed();
+}
+
+void ClusterReader::budget_gone(const std::string& uid) {
+  facts_.budgets.erase(uid);
+  changed();
+}
+
 void ClusterReader::put(EndedPod pod) {
   const std::string uid = pod.uid;
   facts_.ended.insert_or_assign(uid, std::move(pod));
@@ -97,8 +105,9 @@ void ClusterReader::ended_gone(const std::string& uid) {
   changed();
 }
 
-void ClusterReader::limit(engine::GpuQuota quota) {
+void ClusterReader::limit(engine::GpuQuota quota, Levels levels) {
   facts_.quota = std::move(quota);
+  facts_.levels = std::move(levels);
   changed();
 }
 
@@ -244,6 +253,64 @@ void ClusterReader::release(const engine::event::Release& asked, const Answer& a
   if (!asked.at) return suspend(asked.jobs, false, answer);
   answer(fail(Code::Usage,
               tr("jobs of a cluster have no begin time: leave out --at, or release it then")));
+}
+
+/// Checked here by what is shown, and by the scheduler once more, by what it knows then.
+void ClusterReader::move(const engine::event::ApplyDefrag& asked, const Answer& answer) {
+  auto moves = moves_for(asked);
+  if (!moves) return answer(std::unexpected(std::move(moves).error()));
+  asker_.ask(*std::move(moves), [moved = asked.moves, answer](const Result<void>& done) {
+    if (!done) return answer(std::unexpected(done.error()));
+    answer(moved);
+  });
+}
+
+Result<MovesAsked> ClusterReader::moves_for(const engine::event::ApplyDefrag& asked) const {
+  GF_TRY(find(asked.job));
+  for (const JobId id : asked.moves) GF_TRY(find(id));
+  if (auto checked = state().check_moves(asked.job, asked.moves, asked.most, now()); !checked) {
+    return fail(checked.error().code, with_pods_named(checked.error().message, state()));
+  }
+  MovesAsked moves{.id = os::random_hex(16), .pods = {GF_TRY(pod_of(asked.job))}, .moves = {}};
+  for (const DefragPlan& plan : state().defrag(asked.most, now())) {
+    if (plan.job != asked.job) continue;
+    for (const DefragStart& other : plan.together) moves.pods.push_back(GF_TRY(pod_of(other.job)));
+  }
+  for (const JobId id : asked.moves) moves.moves.push_back(GF_TRY(pod_of(id)));
+  if (std::max(moves.pods.size(), moves.moves.size()) > kMostPodsAsked) {
+    return fail(Code::WrongState,
+                tr_format("no more than {} pods start or move at once", kMostPodsAsked));
+  }
+  GF_CHECK(check_budgets(moves.moves));
+  return moves;
+}
+
+/// They are evicted at once: what a budget lets go of that is no more than it says now. Half of
+/// them moved would help nobody.
+Result<void> ClusterReader::check_budgets(const std::vector<PodName>& moves) const {
+  if (!no_budgets_.empty()) return fail(Code::WrongState, no_budgets_);
+  std::vector<const Pod*> pods;
+  for (const PodName& pod : moves) pods.push_back(&facts_.pods.at(pod.uid));
+  const Budget* budget = budget_exceeded(facts_.budgets, pods);
+  if (budget == nullptr) return {};
+  return fail(Code::WrongState,
+              tr_format("the disruption budget {}/{} lets {} pods go now, and more of those that "
+                        "would move are its own: ask again when it lets all of them go",
+                        budget->name_space,
+                        budget->name,
+                        budget->allowed));
+}
+
+/// Of a Job that gbatch made, the pod as which it is shown.
+Result<PodName> ClusterReader::pod_of(JobId id) const {
+  const std::string* uid = uid_of(id);
+  const Pod* pod = nullptr;
+  for (const auto& [its, one] : facts_.pods) {
+    if (uid == nullptr || (its != *uid && one.job != *uid)) continue;
+    if (pod == nullptr || pod->created < one.created) pod = &one;
+  }
+  if (pod != nullptr) return PodName{pod->name_space, pod->name, pod->uid};
+  return fail(Code::WrongState, tr_format("job {} has no pod yet: ask again", id.value));
 }
 
 /// All of them before one is written; they are shown so from now on.

@@ -12,6 +12,7 @@
 
 #include "kube/job_manifest.h"
 #include "kube/job_writer.h"
+#include "kube/moves_asker.h"
 #include "kube/picture.h"
 #include "kube/pod_log.h"
 #include "server/facade.h"
@@ -19,7 +20,7 @@
 namespace gflow::kube {
 
 /// A cluster as it was told of, drawn anew when that changed, at most a tenth of the time. What is
-/// submitted or cancelled is written there, and nothing else.
+/// submitted or cancelled, and which moves are asked for, is written there, and nothing else.
 class ClusterReader : public server::Facade {
  public:
   struct About {
@@ -28,7 +29,13 @@ class ClusterReader : public server::Facade {
     std::string name_space;  ///< of what is submitted
     std::string image;       ///< of jobs that name none; "": they have to
   };
-  ClusterReader(boost::asio::io_context& io, JobWriter& writer, PodLogs& logs, About about);
+  /// What it has written, read and asked for.
+  struct Hands {
+    JobWriter& jobs;
+    PodLogs& logs;
+    MovesAsker& moves;
+  };
+  ClusterReader(boost::asio::io_context& io, const Hands& hands, About about);
 
   void put(Node node);
   void node_gone(const std::string& uid);
@@ -40,11 +47,16 @@ class ClusterReader : public server::Facade {
   /// comes now is gone.
   void jobs_are_listed_anew();
   void jobs_were_listed();
+  void put(Budget budget);
+  void budget_gone(const std::string& uid);
+  /// Why they cannot be read now, "" once they can: no moves are asked for meanwhile, and all else
+  /// is shown.
+  void budgets_trouble(std::string why) { no_budgets_ = std::move(why); }
   void put(EndedPod pod);
   void ended_gone(const std::string& uid);
   /// Jobs cannot be read: none is submitted, as nobody could follow it.
   void cannot_submit(Error why) { no_jobs_ = std::move(why); }
-  void limit(engine::GpuQuota quota);
+  void limit(engine::GpuQuota quota, Levels levels);
   /// All there is was told: from now on it is shown.
   void begin();
   [[nodiscard]] const ClusterFacts& facts() const { return facts_; }
@@ -69,6 +81,10 @@ class ClusterReader : public server::Facade {
   void cancel(const engine::event::Cancel& asked, const Answer& answer) override;
   void hold(const engine::event::Hold& asked, const Answer& answer) override;
   void release(const engine::event::Release& asked, const Answer& answer) override;
+  void move(const engine::event::ApplyDefrag& asked, const Answer& answer) override;
+  [[nodiscard]] Result<MovesAsked> moves_for(const engine::event::ApplyDefrag& asked) const;
+  [[nodiscard]] Result<void> check_budgets(const std::vector<PodName>& moves) const;
+  [[nodiscard]] Result<PodName> pod_of(JobId id) const;
   void suspend(const std::vector<JobId>& ids, bool is_held, const Answer& answer);
   [[nodiscard]] Result<JobWriter::Old> object_of(JobId id) const;
   [[nodiscard]] Result<JobWriter::Old> suspendable(JobId id, bool is_held) const;
@@ -76,7 +92,9 @@ class ClusterReader : public server::Facade {
   About about_;
   JobWriter& writer_;
   PodLogs& logs_;
+  MovesAsker& asker_;
   std::optional<Error> no_jobs_;
+  std::string no_budgets_;                ///< why they are not known; "": they are
   std::size_t under_way_ = 0;             ///< submissions
   std::set<std::string> gone_meanwhile_;  ///< uids of Jobs
   std::set<std::string> untold_;          ///< of those made here that nobody has told of yet

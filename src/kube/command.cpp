@@ -57,6 +57,7 @@ Result<int> run(const Invocation& typed, Context& context) {
   options.lease = std::chrono::seconds(GF_TRY(number_of(typed, "lease-duration", 15, 3, 3600)));
   options.writers = static_cast<int>(GF_TRY(number_of(typed, "writers", 16, 1, 256)));
   options.preempt = typed.has("preempt");
+  options.defrag = typed.has("defrag");
   options.listen = GF_TRY(listen_of(typed));
   set_messages(nullptr);  // its log is for everybody
   GF_CHECK(serve(options, context.err));
@@ -197,10 +198,12 @@ cli::Command serve_command() {
           "Reads nodes, pods and limits of the cluster with the rights of the user who runs it, "
           "follows them, and answers what gflowd answers about its machine: the queue, why a job "
           "waits, nodes, devices, a snapshot. Jobs that are submitted it makes as Jobs of the "
-          "cluster, and deletes those that are cancelled; it changes nothing else, and serves only "
+          "cluster, and deletes those that are cancelled; moves that are asked for it hands to the "
+          "scheduler ('gflow-kube --defrag'). It changes nothing else, and serves only "
           "this user, on this machine. 'gqueue --server kube', 'gbatch --server kube' and others "
           "start one for themselves.\n\nThe rights it needs are those of "
-          "packaging/kubernetes/rbac-viewer.yaml, and to submit rbac-submitter.yaml."),
+          "packaging/kubernetes/rbac-viewer.yaml, to submit rbac-submitter.yaml, and to have pods "
+          "moved the Role gflow-mover of rbac-defrag.yaml."),
       .options = cluster_options(),
       .common = cli::Common::Basic,
       .examples = {{"gflow-kube serve", tr("the REST API at http://127.0.0.1:8000")},
@@ -212,7 +215,7 @@ cli::Command serve_command() {
       tr("schedulerName of the pods that are shown (GFLOW_KUBE_SCHEDULER, else gflow)");
   command.options.push_back({.name = "namespace",
                              .value = "NAME",
-                             .help = tr("where the limits of its namespaces are "
+                             .help = tr("where the limits of its namespaces and its moves are "
                                         "(GFLOW_KUBE_NAMESPACE, else gflow-system)")});
   command.options.push_back({.name = "image",
                              .value = "IMAGE",
@@ -261,6 +264,9 @@ cli::Command gflow_kube_command() {
                   {.name = "preempt",
                    .help = tr("evicts pods of a lower priority for one that finds no room, within "
                               "their disruption budgets")},
+                  {.name = "defrag",
+                   .help = tr("moves pods for one that waits where somebody asks for it with "
+                              "'gctl defrag --apply', within their disruption budgets")},
                   {.name = "listen",
                    .value = "ADDRESS:PORT",
                    .help = tr("shows /healthz, /readyz and /metrics there, by HTTP, to whoever "

@@ -31,11 +31,6 @@ constexpr auto kElsewhere = std::to_array<server::Elsewhere>({
      "/api/v1/jobs",
      tr_later("a pod is changed with 'kubectl edit pod NAME -n NAMESPACE', as far as Kubernetes "
               "lets it be")},
-    {"POST",
-     "/api/v1/defrag",
-     tr_later(
-         "gflow moves no pods: 'gctl defrag' shows which moves would help, and 'kubectl delete "
-         "pod NAME -n NAMESPACE' has one made anew")},
     {"GET", "/api/v1/statistics", kHistory},
     {"POST",
      "/api/v1/drain",

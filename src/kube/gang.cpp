@@ -45,6 +45,24 @@ std::size_t least_of_parts(const Json& spec) {
   return std::max<std::size_t>(least, 1);
 }
 
+NearWish near_wish_in(const Json& spec, GangSource source) {
+  NearWish wish;
+  if (source == GangSource::Kubernetes) {
+    const Json& topology = part(part(spec, "schedulingConstraints"), "topology");
+    if (topology.is_array() && !topology.empty()) wish.key = text(topology.front(), "key");
+  } else if (source == GangSource::Kai) {
+    const Json& topology = part(spec, "topologyConstraint");
+    wish.required = text(topology, "requiredTopologyLevel");
+    wish.preferred = text(topology, "preferredTopologyLevel");
+  } else if (const Json& network = part(spec, "networkTopology");
+             source == GangSource::Volcano && network.is_object()) {
+    wish.is_near = true;
+    const bool is_hard = text(network, "mode") != "soft";
+    if (is_hard) wish.highest_tier = std::max(number(network, "highestTierAllowed"), 0);
+  }
+  return wish;
+}
+
 /// Columns of what somebody wrote that are told.
 constexpr std::size_t kMostOfSize = 64;
 
@@ -86,7 +104,8 @@ PodGroup pod_group_of(const Json& object, GangSource source) {
   const Json& spec = part(object, "spec");
   PodGroup group{text(metadata, "uid"),
                  {source, text(metadata, "namespace"), text(metadata, "name")},
-                 size_from(number(spec, "minMember"))};
+                 size_from(number(spec, "minMember")),
+                 near_wish_in(spec, source)};
   if (source == GangSource::Kubernetes) {
     group.least = size_from(number(part(part(spec, "schedulingPolicy"), "gang"), "minCount"));
   }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "kube/topology.h"
+
 /// Pods that start together: what they and their PodGroups say of it.
 namespace gflow::kube {
 
@@ -55,11 +57,12 @@ struct GangWish {
   friend auto operator<=>(const GangWish&, const GangWish&) = default;
 };
 
-/// How many of a gang start together, as a PodGroup says.
+/// How many of a gang start together, and how near each other, as a PodGroup says.
 struct PodGroup {
   std::string uid;
   GangName name;
   std::size_t least = 1;
+  NearWish near{};
 
   friend bool operator==(const PodGroup&, const PodGroup&) = default;
 };

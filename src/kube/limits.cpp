@@ -33,9 +33,16 @@ std::string limits_name_of(const std::string& scheduler) {
   return name_in_cluster(scheduler) + "-limits";
 }
 
-Limits limits_of(const nlohmann::json& config_map, const engine::GpuQuota& before) {
+Limits limits_of(const nlohmann::json& config_map,
+                 const engine::GpuQuota& before,
+                 const Levels& levels_before) {
   Limits limits;
+  LevelsRead read = levels_of(config_map, levels_before);
+  limits.are_levels_unread = read.are_unread();
+  limits.levels = std::move(read.levels);
+  if (!read.mistake.empty()) limits.mistakes.push_back(std::move(read.mistake));
   for (const auto& [key, value] : part(config_map, "data").items()) {
+    if (key == kLevelsKey) continue;
     const bool is_of_one = key.starts_with(kOfOne) && key.size() > kOfOne.size();
     if (!is_of_one && key != kOfEach) {
       limits.mistakes.push_back(fmt::format("there is no limit '{}', ignoring it", printable(key)));

@@ -41,7 +41,7 @@ TEST(KubeLimits, AreReadAsFarAsTheyMakeSense) {
       (std::vector<std::string>{
           "max_gpus_of.free is not a number from 0 to 100000, and there was none to keep",
           "max_gpus_per_namespace is not a number from 0 to 100000, and there was none to keep"}));
-  EXPECT_EQ(to_text({}), "none");
+  EXPECT_EQ(to_text(engine::GpuQuota{}), "none");
 }
 
 }  // namespace

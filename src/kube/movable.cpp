@@ -24,11 +24,15 @@ bool is_bound_to_others(const Pod& pod) {
   return pod.gang || !pod.ports.empty() || !pod.claims.empty() || !pod.rules.empty();
 }
 
+/// As for the cluster's autoscaler, whose annotation says that it may be lost.
+bool loses_data(const Pod& pod) { return pod.has_local_data && pod.may_evict != true; }
+
 }  // namespace
 
 bool may_move(const Pod& pod, const BatchJob* job) {
   return !pod.node.empty() && !pod.is_deleted && pod.may_evict != false &&
-         pod.priority < kCritical && !is_bound_to_others(pod) && is_made_anew(pod, job);
+         pod.priority < kCritical && !is_bound_to_others(pod) && !loses_data(pod) &&
+         is_made_anew(pod, job);
 }
 
 }  // namespace gflow::kube

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "kube/budgets.h"
+
 namespace gflow::kube {
 namespace {
 
@@ -62,7 +64,11 @@ TEST(MayMove, WhatIsMadeAnewAndNobodyKeeps) {
       {"{}",
        R"({"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]})",
        false},
-      {"{}", R"({"volumes": [{"name": "d", "emptyDir": {}}]})", true},
+      {"{}", R"({"volumes": [{"name": "d", "emptyDir": {}}]})", false},
+      {"{}", R"({"volumes": [{"name": "d", "emptyDir": {"medium": "Memory"}}]})", true},
+      {"{}", R"({"volumes": [{"name": "d", "hostPath": {"path": "/data"}}]})", false},
+      {"{}", R"({"volumes": [{"name": "d", "configMap": {"name": "c"}}]})", true},
+      {annotated(kBySafeToEvict, "true"), R"({"volumes": [{"name": "d", "emptyDir": {}}]})", true},
       {"{}", R"({"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]})", false},
       {"{}",
        R"({"topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 1,
@@ -74,6 +80,49 @@ TEST(MayMove, WhatIsMadeAnewAndNobodyKeeps) {
     EXPECT_EQ(may_move(movable_pod(each.metadata, each.spec), nullptr), each.moves)
         << each.metadata << each.spec;
   }
+}
+
+TEST(MayMove, AsDisruptionBudgetsLetIt) {
+  const Pod pod = movable_pod(R"({"labels": {"app": "web"}})");
+  const auto budget = [](int allowed, const std::string& selector, int seen = 1) {
+    return budget_of(nlohmann::json::parse(fmt::format(
+        R"({{"metadata": {{"uid": "b{}", "namespace": "default", "generation": 1}},
+             "spec": {{"selector": {}}},
+             "status": {{"disruptionsAllowed": {}, "observedGeneration": {}}}}})",
+        allowed,
+        selector,
+        allowed,
+        seen)));
+  };
+  const std::string web = R"({"matchLabels": {"app": "web"}})";
+  EXPECT_TRUE(may_evict({}, pod));
+  EXPECT_TRUE(may_evict({{"a", budget(1, web)}}, pod));
+  EXPECT_FALSE(may_evict({{"a", budget(0, web)}}, pod));
+  EXPECT_FALSE(may_evict({{"a", budget(1, web, 0)}}, pod)) << "it was changed, and nobody looked";
+  EXPECT_FALSE(may_evict({{"a", budget(0, "{}")}}, pod)) << "of all pods";
+  EXPECT_TRUE(may_evict({{"a", budget(0, "null")}}, pod)) << "of none";
+  EXPECT_TRUE(may_evict({{"a", budget(0, R"({"matchLabels": {"app": "db"}})")}}, pod));
+  EXPECT_FALSE(may_evict({{"a", budget(1, web)}, {"b", budget(2, "{}")}}, pod))
+      << "the API server evicts none that has two";
+  Budget elsewhere = budget(0, web);
+  elsewhere.name_space = "other";
+  EXPECT_TRUE(may_evict({{"a", elsewhere}}, pod));
+}
+
+/// Two that may each go need not be let go together.
+TEST(MayMove, SeveralOfOneBudget) {
+  const Pod pod = movable_pod(R"({"labels": {"app": "web"}})");
+  const Pod other = movable_pod(R"({"labels": {"app": "db"}})");
+  std::map<std::string, Budget> budgets;
+  budgets["a"] = {.uid = "a",
+                  .name_space = pod.name_space,
+                  .name = "web",
+                  .selector = Term{{"app", "In", {"web"}}},
+                  .allowed = 1};
+  EXPECT_EQ(budget_exceeded(budgets, {&pod, &other}), nullptr);
+  EXPECT_EQ(budget_exceeded(budgets, {&pod, &other, &pod}), &budgets.at("a"));
+  budgets["a"].allowed = 2;
+  EXPECT_EQ(budget_exceeded(budgets, {&pod, &other, &pod}), nullptr);
 }
 
 /// Evicting one of a Job is a failure of the Job, unless that says otherwise or somebody else does.

@@ -177,6 +177,42 @@ TEST(Moves, AreNotToldOfPodsThatOthersKeepApart) {
   EXPECT_EQ(cluster.told(), "big nothing_movable");
 }
 
+TEST(Moves, AreNotToldOfPodsThatADisruptionBudgetKeeps) {
+  MovingCluster cluster(2, 2);
+  cluster.come("a", "1", "n0");
+  cluster.come("b", "1", "n1");
+  cluster.come(cluster.make("big", "2"));
+  cluster.facts.pods.at("b").labels = {{"app", "web"}};
+  Budget& budget = cluster.facts.budgets["budget"];
+  budget = {.uid = "budget", .name_space = "default", .selector = Term{{"app", "In", {"web"}}}};
+  EXPECT_EQ(cluster.told(), "big to n0 after a from n0 to n1");
+  budget.selector = Term{};
+  EXPECT_EQ(cluster.told(), "big nothing_movable");
+  budget.allowed = 1;
+  EXPECT_EQ(cluster.told(), "big to n1 after b from n1 to n0");
+}
+
+TEST(Moves, AreToldOfPodsThatStartTogether) {
+  MovingCluster cluster(3, 4);
+  cluster.come("a", "1", "n0");
+  cluster.come("b", "1", "n1");
+  cluster.come("c", "2", "n2");
+  for (const char* name : {"w0", "w1", "w2", "w3"}) {
+    Pod& pod = cluster.make(name, "2");
+    pod.gang = GangWish{{GangSource::Pods, "default", "train"}, 4};
+    cluster.come(pod);
+  }
+  const auto plans = cluster.plans();
+  ASSERT_EQ(plans.size(), 1U);
+  EXPECT_EQ(plans.front().together.size(), 3U);
+  EXPECT_EQ(plans.front().moves.size(), 1U);
+  // Of one that runs nobody moves.
+  for (const char* name : {"a", "b", "c"}) {
+    cluster.facts.pods.at(name).gang = GangWish{{GangSource::Pods, "default", "other"}, 3};
+  }
+  EXPECT_EQ(cluster.plans().front().outcome, DefragOutcome::NothingMovable);
+}
+
 TEST(Moves, PodsThatAreShownAreNeverPreempted) {
   MovingCluster cluster(1, 2);
   cluster.come("a", "2", "n0");

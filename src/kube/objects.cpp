@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/objects.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -93,6 +95,15 @@ std::vector<PodClaim> claims_of(const Json& spec, const std::string& pod) {
   std::ranges::sort(claims);
   claims.erase(std::ranges::unique(claims).begin(), claims.end());
   return claims;
+}
+
+/// A directory of the node, or one that is made for the pod and not in memory.
+bool has_local_data(const Json& spec) {
+  return std::ranges::any_of(part(spec, "volumes"), [](const Json& volume) {
+    const Json& empty = part(volume, "emptyDir");
+    return !part(volume, "hostPath").is_null() ||
+           (!empty.is_null() && text(empty, "medium") != "Memory");
+  });
 }
 
 /// Hard wishes that nobody here judges: a pod with one is not placed, as it could be placed wrong.
@@ -232,7 +243,15 @@ Pod pod_of(const Json& object) {
   pod.rules = neighbour_rules_of(spec, pod.name_space, pod.labels);
   pod.ports = ports_of(spec);
   pod.claims = claims_of(spec, pod.name);
+  pod.has_local_data = has_local_data(spec);
   pod.gang = gang_of(object, pod.gang_mistake);
+  pod.near = near_wish_of(metadata);
+  if (!pod.gang && pod.near.is_own && pod.gang_mistake.empty()) {
+    pod.gang_mistake = fmt::format(
+        "{} says how near each other pods of a gang are, and {} is missing, which says who",
+        pod.near.required.empty() ? kPreferredAnnotation : kRequiredAnnotation,
+        kGangAnnotation);
+  }
   pod.unjudged = unjudged_of(spec);
   const Json& status = part(object, "status");
   pod.told = told_in(status);

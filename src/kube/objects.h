@@ -104,7 +104,9 @@ struct Pod {
   NeighbourRules rules;
   std::vector<HostPort> ports;
   std::vector<PodClaim> claims;       ///< in order, each once
+  bool has_local_data = false;        ///< on its node, which is lost or left where it goes
   std::optional<GangWish> gang;       ///< with whom it starts
+  NearWish near;                      ///< how near these
   std::vector<std::string> unjudged;  ///< what it asks for that is not judged here
   std::string mistake;                ///< what of its requests cannot be read; "" if all can
   std::string gang_mistake;           ///< the same of with whom it starts

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/picture.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -94,7 +98,7 @@ class PictureMaker {
       last = std::max(last, job.id);
       drop(common, job.spec.request.selector);
       if (one.gang != engine::kNoGang) {
-        state_.put_gang(one.gang, one.least);
+        state_.put_gang(one.gang, one.least, one.near);
         state_.join_gang(job.id, one.gang);
       }
       if (!one.pod->told.empty()) told_.emplace(job.id, one.pod->told);
@@ -145,6 +149,7 @@ class PictureMaker {
   [[nodiscard]] std::vector<Label> labels_of_all() const {
     if (machines_.empty()) return {};
     std::vector<Label> common = machines_.begin()->second.labels;
+    std::erase_if(common, [](const Label& one) { return !one.key.starts_with(kAdmitsPrefix); });
     for (const auto& one : machines_) {
       const std::vector<Label>& labels = one.second.labels;
       std::erase_if(common, [&labels](const Label& label) {
@@ -309,6 +314,7 @@ Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision) {
   Scheduler scheduler(facts.scheduler, policy);
   scheduler.volumes().ignore();  // they are not read
   scheduler.limit(facts.quota);
+  scheduler.divide(facts.levels);
   for (const auto& [uid, node] : facts.nodes) scheduler.put(node);
   // A PodGroup is not read, and would say how many of its pods start together: all there are.
   std::map<GangName, std::size_t> groups;
@@ -320,7 +326,7 @@ Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision) {
     const BatchJob* job = its != jobs.end() ? its->second.job : nullptr;
     const bool is_shown_as_job = job != nullptr && its->second.pod == &pod;
     Pod shown = is_shown_as_job ? pod_as(*job, pod) : pod;
-    if (may_move(shown, job)) movable.insert(shown.uid);
+    if (may_move(shown, job) && may_evict(facts.budgets, shown)) movable.insert(shown.uid);
     scheduler.put(std::move(shown));
   }
   scheduler.class_running(std::move(movable));
@@ -330,9 +336,32 @@ Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision) {
     waits.is_gated = waits.is_gated || its.job->is_suspended;
     scheduler.put(std::move(waits));
   }
-  for (const auto& [name, pods] : groups) scheduler.put(PodGroup{name.name, name, pods});
+  for (const auto& [name, pods] : groups) {
+    const auto near = facts.nears.find(name);
+    scheduler.put(
+        PodGroup{name.name, name, pods, near == facts.nears.end() ? NearWish{} : near->second});
+  }
   scheduler.begin(now);
   return PictureMaker(facts, jobs, scheduler, now).paint(revision);
+}
+
+std::string with_pods_named(std::string message, const engine::State& state) {
+  constexpr std::string_view kJob = "job ";
+  std::size_t at = 0;
+  while ((at = message.find(kJob, at)) != std::string::npos) {
+    const std::size_t begin = at + kJob.size();
+    const std::size_t end =
+        std::min(message.find_first_not_of("0123456789", begin), message.size());
+    std::uint64_t number = 0;
+    (void)std::from_chars(message.data() + begin, message.data() + end, number);
+    const Job* job = state.find(JobId(number));
+    at = end;
+    if (job == nullptr) continue;
+    const std::string pod = fmt::format("pod {}/{}", job->spec.user.name, job->spec.name);
+    message.replace(begin - kJob.size(), end - begin + kJob.size(), pod);
+    at = begin - kJob.size() + pod.size();
+  }
+  return message;
 }
 
 }  // namespace gflow::kube

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "engine/state.h"
 #include "kube/batch_job.h"
+#include "kube/budgets.h"
 #include "kube/objects.h"
 
 namespace gflow::kube {
@@ -19,7 +20,10 @@ struct ClusterFacts {
   std::map<std::string, Pod> pods;        ///< by uid; of other schedulers, too
   std::map<std::string, BatchJob> jobs;   ///< by uid
   std::map<std::string, EndedPod> ended;  ///< by uid; of these jobs
+  std::map<std::string, Budget> budgets;  ///< by uid
   engine::GpuQuota quota;
+  Levels levels;                         ///< of the network
+  std::map<GangName, NearWish> nears{};  ///< of PodGroups, where they are known
 };
 
 /// A cluster as a State that shows it: pods are jobs (name: the pod, user: its namespace), nodes
@@ -36,7 +40,11 @@ struct Picture {
 /// not looked at (it has gates, or asks for what cannot be judged) is a job on hold, which says so;
 /// a node that takes no pods is drained. CPUs are whole: a pod that waits for a part of one is
 /// shown with one, and what runs on a node takes as many as all of it together. Pods that would
-/// start elsewhere if they were evicted (movable.h) are jobs that may be preempted.
+/// start elsewhere if they were evicted (movable.h), and may be by their disruption budgets, are
+/// jobs that may be preempted.
 [[nodiscard]] Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision);
+/// What the engine says of jobs in a picture, for who knows them as pods: "pod default/train" in
+/// place of "job 7".
+[[nodiscard]] std::string with_pods_named(std::string message, const engine::State& state);
 
 }  // namespace gflow::kube

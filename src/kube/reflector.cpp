@@ -48,7 +48,7 @@ void Reflector::run() {
   while (true) {
     if (needs_list) {
       if (auto listed = list(); !listed) {
-        trouble(listed.error().message);
+        trouble(listed.error().message, listed.error().code == Code::Permission);
         if (!pause()) return;
         continue;
       }
@@ -83,9 +83,11 @@ bool Reflector::pause() {
   return !stopped_changed_.wait_for(lock, most, [this] { return is_stopped_; });
 }
 
-void Reflector::trouble(const std::string& what) {
+void Reflector::trouble(const std::string& what, bool is_forbidden) {
   const std::unique_lock lock(mutex_);
-  if (!is_stopped_) listener_.trouble(what);
+  if (is_stopped_) return;
+  listener_.trouble(what);
+  if (is_forbidden && listener_.forbidden) listener_.forbidden();
 }
 
 void Reflector::works() {
@@ -115,7 +117,7 @@ Result<void> Reflector::list() {
       version.clear();
       continue;
     }
-    if (!answer->is_ok()) return std::unexpected(error_of(*answer, doing));
+    if (!answer->is_ok()) return std::unexpected(error_of(*answer, doing, followed_.rights));
     Json document = without_managers(answer->body);
     if (!document.is_object() || !document["items"].is_array()) {
       return fail(Code::Failure, doing + ": the answer is no list");
@@ -172,7 +174,7 @@ WatchEnd Reflector::watch() {
     return WatchEnd::Broken;
   }
   if (answer->is_ok()) return ended;
-  const Error error = error_of(*answer, "watch " + followed_.path);
+  const Error error = error_of(*answer, "watch " + followed_.path, followed_.rights);
   trouble(error.message);
   const bool is_ahead = error.message.contains("Too large resource version");
   return answer->status == kStale || is_ahead ? WatchEnd::Expired : WatchEnd::Broken;

@@ -19,9 +19,10 @@ namespace gflow::kube {
 
 /// Which objects are followed.
 struct Followed {
-  std::string path;      ///< "/api/v1/pods"
-  std::string selector;  ///< "&fieldSelector=..."; "" is all
-  int page = 500;        ///< objects asked for at once
+  std::string path;                            ///< "/api/v1/pods"
+  std::string selector;                        ///< "&fieldSelector=..."; "" is all
+  int page = 500;                              ///< objects asked for at once
+  std::string_view rights = kSchedulerRights;  ///< where those are that it takes
 };
 
 /// How a watch ended: as the server said at its beginning, by what broke, or as the server does not
@@ -36,6 +37,7 @@ struct Listener {
   std::function<void(const std::string& uid)> gone;
   std::function<void()> synced;                     ///< all there is was told, for the first time
   std::function<void(const std::string&)> trouble;  ///< a sentence: what does not work now
+  std::function<void()> forbidden{};       ///< beside that: a right is missing; empty: nobody asks
   std::function<void()> works{};           ///< it does, after a trouble, too; empty: nobody asks
   std::function<void(WatchEnd)> restarts;  ///< its watch, or all from the list on
   std::function<void(std::size_t)> listed = {};  ///< so many objects of a list have come by now
@@ -60,7 +62,7 @@ class Reflector {
   [[nodiscard]] bool take(std::string_view line, WatchEnd& ended);
   void put(const nlohmann::json& object);
   void keep_only(const std::set<std::string>& there);  ///< uids
-  void trouble(const std::string& what);
+  void trouble(const std::string& what, bool is_forbidden = false);
   void works();
   /// The longer the more often in a row; false once it is stopped.
   [[nodiscard]] bool pause();

@@ -29,8 +29,8 @@ engine::Policy for_cluster(engine::Policy policy) {
 bool wants_else(const Pod& a, const Pod& b) {
   return a.gpu != b.gpu || a.is_sparing != b.is_sparing || a.requests != b.requests ||
          a.wishes != b.wishes || a.ports != b.ports || a.priority != b.priority ||
-         a.gang != b.gang || a.unjudged != b.unjudged || a.mistake != b.mistake ||
-         a.gang_mistake != b.gang_mistake;
+         a.gang != b.gang || a.near != b.near || a.unjudged != b.unjudged ||
+         a.mistake != b.mistake || a.gang_mistake != b.gang_mistake;
 }
 
 std::string unjudged_text(const std::vector<std::string>& unjudged) {
@@ -239,6 +239,7 @@ Decisions Scheduler::settle(Now now) {
   for (const JobId id : std::exchange(over_, {})) tell_over(id);
   flush_nodes();
   submit_new();
+  see_moves();
   if (wake_ && *wake_ <= now.mono) {
     wake_.reset();
     step(engine::event::Tick{});
@@ -254,6 +255,7 @@ Decisions Scheduler::settle(Now now) {
   }
   take_back_gangs();
   drop_needless_evictions();
+  end_moves();
   see_claims();
   return std::exchange(decided_, {});
 }
@@ -265,6 +267,7 @@ std::optional<MonoTime> Scheduler::wake() const {
   if (evicts_again_) add(*evicts_again_);
   if (!looks_.empty()) add(*looks_.begin());
   for (const auto& [uid, until] : claiming_) add(until);
+  if (const auto moves = wake_for_moves()) add(*moves);
   // Left by what was decided last.
   if (!over_.empty() || !new_.empty() || !events_.empty()) add(now_.mono);
   return first;

@@ -14,12 +14,15 @@
 #include "engine/step.h"
 #include "kube/counts.h"
 #include "kube/gang.h"
+#include "kube/moves.h"
 #include "kube/neighbours.h"
 #include "kube/objects.h"
 #include "kube/volumes.h"
 #include "kube/want.h"
 
 namespace gflow::kube {
+
+struct ClusterFacts;
 
 /// A pod that is to be bound.
 struct Bind {
@@ -38,7 +41,14 @@ struct Evict {
   std::string uid;
   std::string name_space;
   std::string name;
-  std::string by;  ///< the namespace of who gets the room
+  std::string by;        ///< the namespace of who gets the room
+  bool is_move = false;  ///< somebody asked for it, whatever their priorities
+};
+
+/// Why one is not evicted.
+struct EvictionRefused {
+  bool is_of_budget = false;
+  std::string why;  ///< a sentence
 };
 
 /// A pod of this scheduler that is on a node, and does not say which GPUs it has there, or says
@@ -51,11 +61,20 @@ struct Unnamed {
   int gpus = 0;
 };
 
+/// What becomes of moves that somebody asked for, to be written before any of it is done.
+struct MovesToTell {
+  MovesAnswer answer;
+  std::string version;  ///< of the ConfigMap that asked
+  std::string pods;     ///< for whom, for people
+};
+
 /// What is to be done.
 struct Decisions {
   std::vector<Bind> binds;
   std::vector<Evict> evictions;
   std::vector<Unnamed> unnamed;  ///< to be told of, each once
+  std::optional<MovesToTell> moves{};
+  std::string dropped_moves{};  ///< for whom room was being made, and nobody wants it any more
 };
 
 /// Why a pod waits, in a word of its condition.
@@ -111,6 +130,9 @@ class Scheduler {
   void class_running(std::set<std::string> uids) { classed_running_ = std::move(uids); }
   /// Once, when all there is was told: pods that are bound are taken as they say they are.
   void begin(Now now);
+  /// How the network is divided, before begin() and after; what runs stays where it is.
+  /// `are_unread`: what says so cannot be read, and nothing was known before.
+  void divide(Levels levels, bool are_unread = false);
   /// How many GPUs the pods of a namespace hold at once; what runs goes on.
   void limit(engine::GpuQuota quota);
   /// Decides what was told since. Changes nothing where nothing was.
@@ -123,8 +145,14 @@ class Scheduler {
   /// while.
   void not_bound(const std::string& uid, const std::string& why);
   /// An eviction was refused. By a disruption budget: others make room in its place, for a while.
-  /// For another reason, which is that of all: nobody is evicted for a while.
-  void not_evicted(const std::string& uid, bool is_of_budget);
+  /// For another reason, which is that of all: nobody is evicted for a while. One who moves as
+  /// somebody asked is asked again, or all its moves are given up.
+  void not_evicted(const std::string& uid, const EvictionRefused& refusal);
+  /// The moves that somebody wants made. Told before begin(), too, as whoever decided before left
+  /// them; from then on those that were asked for before are not begun.
+  void put(MovesRecord record);
+  /// What was to be told of them is written; or they are not those that were asked for any more.
+  void moves_told(const std::string& id, bool is_written);
 
   /// All pods of it that wait, with the reasons.
   [[nodiscard]] std::vector<Waiting> waiting(Now now);
@@ -142,6 +170,7 @@ class Scheduler {
     bool has_class = false;  ///< the nodes that its job asks for are those that admit it
     engine::GangNumber gang = engine::kNoGang;
     std::size_t least = 0;  ///< of its gang, to start together
+    engine::Nearness near{};
   };
   /// All of them, for who shows them. Good until it is told more.
   [[nodiscard]] std::vector<Seen> seen() const;
@@ -183,6 +212,8 @@ class Scheduler {
     bool is_stale = false;            ///< Launched, and not as it was decided on any more
     std::optional<gflow::Request> request{};
     std::optional<GangWish> gang{};  ///< of those that are counted there
+    NearWish near{};                 ///< the same
+    std::vector<std::string> shared{};
     std::string failed;              ///< why its last binding failed; "" if none did
     std::string trouble;             ///< why the engine is not asked, or what it refused
     std::optional<MonoTime> seen{};  ///< when it could be decided on for the first time
@@ -199,6 +230,10 @@ class Scheduler {
     std::size_t least = 0;             ///< 0: nobody says
     std::set<std::string> pods;        ///< uids
     std::multiset<std::size_t> sizes;  ///< as these say
+    std::map<NearWish, std::size_t> wishes;
+    std::map<std::string, std::size_t> shared;  ///< labels in one value of which they have to be
+    NearWish group_near{};  ///< as its PodGroup says, or said while there was one
+    NearGang near;
   };
   struct Launched {
     JobId job;
@@ -234,13 +269,21 @@ class Scheduler {
   void join_gang(PodEntry& entry);
   void leave_gang(PodEntry& entry);
   void size_gang(const GangName& name, Gang& gang);
+  [[nodiscard]] std::size_t least_of(const GangName& name, const Gang& gang) const;
+  [[nodiscard]] NearGang near_of(const GangName& name, const Gang& gang) const;
+  void use_labels(const Levels& labels);
+  void drop_labels(const Levels& labels);
+  void know_labels();
+  [[nodiscard]] std::string why_no_domain(const Gang& gang) const;
   void tell_gang(const PodEntry& entry);
   void take_back_gangs();
+  void take_back(const Gang& gang);
   void take_back(PodEntry& entry);
   [[nodiscard]] bool is_broken(const Gang& gang) const;
   [[nodiscard]] std::string gang_trouble(const PodEntry& entry) const;
   [[nodiscard]] std::string with_gang(const PodEntry& entry) const;
   [[nodiscard]] std::string why_gang(const PodEntry& entry) const;
+  [[nodiscard]] std::string why_at_home(const PodEntry& entry) const;
   // scheduler_classes.cpp
   [[nodiscard]] ClassKey key_of(const Pod& pod) const;
   Class& class_of(ClassKey key);
@@ -260,6 +303,53 @@ class Scheduler {
   [[nodiscard]] engine::event::Configure preempting(bool is_on);
   void note_deleted(const PodEntry& entry);
   [[nodiscard]] std::string why_evicting(const gflow::Queued& queued) const;
+  [[nodiscard]] std::string why_evicting_again(const gflow::Queued& queued) const;
+  // scheduler_moves.cpp
+  /// Moves that somebody asked for.
+  struct Moving {
+    enum class Phase {
+      Asked,     ///< not looked at yet
+      ToBegin,   ///< that they are made is being written
+      Begun,     ///< that is written
+      UnderWay,  ///< who moves is evicted, and the room kept
+      ToEnd,     ///< what became of them is being written
+    };
+    MovesAsked asked;                      ///< pods: of a gang those that are there by now
+    std::size_t size = asked.pods.size();  ///< of these when it was asked for
+    Phase phase = Phase::Asked;
+    std::string trouble{};                    ///< why they are not to be made; "" if they are
+    int priority = 0;                         ///< of who waits, from then on
+    std::optional<GangName> gang{};           ///< of who waits, where several start together
+    std::chrono::minutes patience{};          ///< with which it waits for room,
+    MonoTime until{};                         ///< which ends then
+    std::map<std::string, MonoTime> again{};  ///< uids of those that a budget keeps, until then
+  };
+  void resume_moves(Now now);
+  void drop_moves();
+  void see_moves();
+  void begin_moves();
+  void end_moves();
+  [[nodiscard]] std::optional<MonoTime> wake_for_moves() const;
+  void tell_moves(MovesState state, std::string why);
+  [[nodiscard]] std::string why_not_moved() const;
+  [[nodiscard]] std::string why_not_moved_now() const;
+  [[nodiscard]] std::string why_no_room() const;
+  [[nodiscard]] bool have_started() const;
+  [[nodiscard]] std::string why_given_up() const;
+  [[nodiscard]] std::string who_stays() const;
+  [[nodiscard]] ClusterFacts facts() const;
+  [[nodiscard]] int priority_to_move() const;
+  [[nodiscard]] const PodEntry* entry_of(const PodName& pod) const;
+  [[nodiscard]] bool is_waiting(const PodName& pod) const;
+  [[nodiscard]] bool is_to_move(const PodName& pod) const;
+  [[nodiscard]] std::vector<JobId> jobs_of(const std::vector<PodName>& pods) const;
+  [[nodiscard]] bool is_moving(const std::string& uid) const;
+  [[nodiscard]] bool follow_gang();
+  void make_room();
+  void keep_room();
+  void keep_no_room();
+  void evict_again();
+  void not_moved(const std::string& uid, const EvictionRefused& refusal);
   // scheduler_check.cpp
   [[nodiscard]] std::string check_job(const PodEntry& entry) const;
   [[nodiscard]] std::string check_place(const PodEntry& entry) const;
@@ -280,6 +370,7 @@ class Scheduler {
   void count_extras(NodeEntry& node) const;
   [[nodiscard]] std::string lacks(const NodeEntry& node, const Class& pods) const;
   [[nodiscard]] std::vector<Label> admits(const NodeEntry& node) const;
+  [[nodiscard]] std::vector<Label> labels_of(const NodeEntry& node) const;
   [[nodiscard]] Machine machine_of(const NodeEntry& node) const;
   void mark_foreign(Machine& machine) const;
   void mark_asked_for(Machine& machine, const Pod& pod) const;
@@ -319,9 +410,13 @@ class Scheduler {
   std::map<ClassKey, Class> classes_;
   std::set<std::string> classed_running_;  ///< uids
   int next_class_ = 0;
-  std::map<GangName, Gang> gangs_;               ///< that have pods
-  std::map<GangName, PodGroup> groups_;          ///< that are there
-  std::map<std::string, GangName> group_names_;  ///< by uid
+  Levels levels_;  ///< of the network
+  bool are_levels_unread_ = false;
+  std::map<std::string, std::size_t> gang_labels_;  ///< by which gangs go, and how many
+  std::set<std::string> labels_;                    ///< of nodes, that the engine is told of
+  std::map<GangName, Gang> gangs_;                  ///< that have pods
+  std::map<GangName, PodGroup> groups_;             ///< that are there
+  std::map<std::string, GangName> group_names_;     ///< by uid
   std::set<GangSource> sources_;
   std::set<GangName> launched_gangs_;  ///< of pods that were given nodes, to be looked at
   engine::GangNumber last_gang_ = engine::kNoGang;
@@ -345,6 +440,11 @@ class Scheduler {
   std::multimap<MonoTime, std::string> protected_;  ///< uids of pods not evicted until then
   std::vector<std::string> refused_;                ///< uids of those that become such
   std::optional<MonoTime> evicts_again_;            ///< empty: it does now, or never
+  std::optional<Moving> moving_;
+  std::string moves_version_;              ///< of the ConfigMap that asks for them
+  std::optional<MovesRecord> left_;        ///< until begin(): what it says
+  std::optional<MovesAnswer> last_moves_;  ///< what became of those before
+  MonoTime looks_at_moves_{};              ///< not before that, as some were just refused
   std::set<MonoTime> looks_;  ///< when others may make room for one whose room was lost
   std::map<std::string, std::uint32_t> users_;                    ///< uid of each namespace
   std::map<std::tuple<std::string, int>, std::int32_t> adopted_;  ///< parts of each device

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/principal.h"
 #include "core/stop.h"
 #include "kube/scheduler.h"
@@ -25,11 +27,13 @@ void Scheduler::take(const engine::effect::StopAttempt& stop) {
   decided_.evictions.push_back({pod.uid, pod.name_space, pod.name, why->by.name});
 }
 
-void Scheduler::not_evicted(const std::string& uid, bool is_of_budget) {
+void Scheduler::not_evicted(const std::string& uid, const EvictionRefused& refusal) {
+  const bool is_of_budget = refusal.is_of_budget;
   const auto at = pods_.find(uid);
   if (at == pods_.end() || at->second.role != Role::Bound || at->second.pod.is_deleted) return;
   const Job* job = state_.find(at->second.job);
   if (job == nullptr || !is_active(*job)) return;
+  if (is_moving(uid)) return not_moved(uid, refusal);
   if (!is_of_budget && !evicts_again_) events_.emplace_back(preempting(false));
   if (!is_of_budget) evicts_again_ = MonoTime::max();  // its pause begins when this is told
   events_.emplace_back(engine::event::StopRefused{job->id, attempt_of(*job)->number});
@@ -105,9 +109,22 @@ std::string Scheduler::why_evicting(const gflow::Queued& queued) const {
     }
   }
   if (names.empty()) return {};
-  return fmt::format("It waits for {}{} to leave, which make room for it.",
+  return fmt::format("It waits for {}{} to leave, which make room for it.{}",
                      fmt::join(names, ", "),
-                     more == 0 ? "" : fmt::format(" and {} more", more));
+                     more == 0 ? "" : fmt::format(" and {} more", more),
+                     why_evicting_again(queued));
+}
+
+/// That a disruption budget keeps some of those who move for it; "" if none does.
+std::string Scheduler::why_evicting_again(const gflow::Queued& queued) const {
+  if (!moving_) return {};
+  const auto kept = std::ranges::find_if(moving_->again, [&](const auto& one) {
+    const auto at = pods_.find(one.first);
+    return at != pods_.end() && std::ranges::binary_search(queued.victims, at->second.job);
+  });
+  if (kept == moving_->again.end()) return {};
+  return fmt::format(" A disruption budget keeps {}, which is asked again each minute.",
+                     pods_.at(kept->first).pod.full_name());
 }
 
 }  // namespace gflow::kube

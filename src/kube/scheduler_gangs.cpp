@@ -2,11 +2,46 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
+#include "base/text.h"
+#include "kube/limits.h"
 #include "kube/scheduler.h"
 
 /// Pods that start together: gangs of the engine, for as long as they have pods.
 namespace gflow::kube {
+namespace {
+
+/// Labels of its own pod affinity that its like meet: all of a gang alike in it have to be in one
+/// value of each, unless others meet it already.
+std::vector<std::string> shared_by(const Pod& pod) {
+  std::vector<std::string> labels;
+  for (const NeighbourTerm& term : pod.rules.near) {
+    const bool is_met =
+        selects(term.pods, pod.labels) &&
+        std::ranges::find(term.name_spaces, pod.name_space) != term.name_spaces.end();
+    if (is_met) labels.push_back(term.topology_key);
+  }
+  std::ranges::sort(labels);
+  labels.erase(std::ranges::unique(labels).begin(), labels.end());
+  return labels;
+}
+
+constexpr std::size_t kMostShown = 317;  // of what somebody wrote
+
+template <typename Key>
+void drop_one(std::map<Key, std::size_t>& counts, const Key& key) {
+  const auto at = counts.find(key);
+  if (--at->second == 0) counts.erase(at);
+}
+
+/// That they are in one domain of the level.
+std::string in_one(const std::string& level) {
+  return level.empty() ? "" : fmt::format(" in one {} ({})", level_word(level), level);
+}
+
+}  // namespace
 
 void Scheduler::put(PodGroup group) {
   group_names_[group.uid] = group.name;
@@ -36,6 +71,10 @@ void Scheduler::join_gang(PodEntry& entry) {
   gang.pods.insert(entry.pod.uid);
   gang.sizes.insert(entry.pod.gang->size);
   entry.gang = entry.pod.gang;
+  entry.near = entry.pod.near;
+  entry.shared = shared_by(entry.pod);
+  ++gang.wishes[entry.near];
+  for (const std::string& label : entry.shared) ++gang.shared[label];
   if (name.source != GangSource::Pods) sources_.insert(name.source);
   size_gang(name, gang);
 }
@@ -45,24 +84,48 @@ void Scheduler::leave_gang(PodEntry& entry) {
   const auto at = gangs_.find(entry.gang->name);
   at->second.pods.erase(entry.pod.uid);
   at->second.sizes.erase(at->second.sizes.find(entry.gang->size));
+  drop_one(at->second.wishes, entry.near);
+  for (const std::string& label : entry.shared) drop_one(at->second.shared, label);
   if (at->second.pods.empty()) {
+    const Levels labels = at->second.near.near.levels;
     gangs_.erase(at);
+    drop_labels(labels);
   } else {
     size_gang(at->first, at->second);
   }
   entry.gang.reset();
 }
 
-/// How many start together: as its PodGroup says, or the one of its pods that says most. Those
-/// that waited for that are looked at again.
-void Scheduler::size_gang(const GangName& name, Gang& gang) {
-  std::size_t least = gang.least;
-  if (name.source != GangSource::Pods) {
-    if (const auto group = groups_.find(name); group != groups_.end()) least = group->second.least;
-  } else {
-    least = *gang.sizes.rbegin();
+/// How many start together: as its PodGroup says, or the one of its pods that says most.
+std::size_t Scheduler::least_of(const GangName& name, const Gang& gang) const {
+  if (name.source == GangSource::Pods) return *gang.sizes.rbegin();
+  const auto group = groups_.find(name);
+  return group == groups_.end() ? gang.least : group->second.least;
+}
+
+/// How near each other: as the one of its pods, or its PodGroup, says that says the narrowest.
+NearGang Scheduler::near_of(const GangName& name, const Gang& gang) const {
+  std::map<NearWish, std::size_t> wishes = gang.wishes;
+  if (name.source != GangSource::Pods) ++wishes[gang.group_near];
+  std::vector<std::string> shared;
+  for (const auto& [label, pods] : gang.shared) {
+    if (pods == gang.pods.size()) shared.push_back(label);
   }
-  if (std::exchange(gang.least, least) == least) return;
+  const std::string source = fmt::format("ConfigMap {}", limits_name_of(name_));
+  return near_gang_of(levels_, wishes, shared, source, are_levels_unread_);
+}
+
+/// That, where it is another now. Those that waited for it are looked at again.
+void Scheduler::size_gang(const GangName& name, Gang& gang) {
+  if (const auto group = groups_.find(name); group != groups_.end()) {
+    gang.group_near = group->second.near;
+  }
+  const std::size_t least = least_of(name, gang);
+  NearGang near = near_of(name, gang);
+  if (gang.least == least && gang.near == near) return;
+  gang.least = least;
+  use_labels(near.near.levels);
+  drop_labels(std::exchange(gang.near, std::move(near)).near.levels);
   bool has_jobs = false;
   for (const std::string& uid : gang.pods) {
     const PodEntry& entry = pods_.at(uid);
@@ -70,20 +133,80 @@ void Scheduler::size_gang(const GangName& name, Gang& gang) {
     if (entry.role == Role::Refused) new_.push_back(uid);
   }
   if (!has_jobs) return;
-  state_.put_gang(gang.number, least);
+  state_.put_gang(gang.number, least, gang.near.near);
+  state_.hold_gang(gang.number, !gang.near.trouble.empty());
   events_.emplace_back(engine::event::Tick{});
+}
+
+void Scheduler::divide(Levels levels, bool are_unread) {
+  if (levels == levels_ && are_unread == are_levels_unread_) return;
+  levels_ = std::move(levels);
+  are_levels_unread_ = are_unread;
+  know_labels();
+  for (auto& [name, gang] : gangs_) size_gang(name, gang);
+  for (const auto& [uid, entry] : pods_) {
+    const bool may_do_now = !entry.gang && !entry.pod.near.required.empty();
+    if (may_do_now && entry.role == Role::Refused) new_.push_back(uid);
+  }
+}
+
+void Scheduler::use_labels(const Levels& labels) {
+  for (const std::string& label : labels) ++gang_labels_[label];
+  know_labels();
+}
+
+void Scheduler::drop_labels(const Levels& labels) {
+  for (const std::string& label : labels) drop_one(gang_labels_, label);
+  know_labels();
+}
+
+/// The engine is told of the levels, and of labels that gangs go by beside them: of a number of
+/// these, as who makes pods may name any. Those that nobody goes by make way when it is reached.
+void Scheduler::know_labels() {
+  constexpr std::size_t kMostOfGangs = 64;
+  std::set<std::string> known = labels_;
+  known.insert(levels_.begin(), levels_.end());
+  const auto is_known = [&](const auto& used) { return known.contains(used.first); };
+  const bool is_all = std::ranges::all_of(gang_labels_, is_known);
+  const std::size_t most = levels_.size() + kMostOfGangs;
+  if (!is_all || known.size() > most) {
+    const auto is_level = [this](const std::string& label) {
+      return std::ranges::find(levels_, label) != levels_.end();
+    };
+    std::erase_if(known, [&](const std::string& label) {
+      return !is_level(label) && !gang_labels_.contains(label);
+    });
+    for (const auto& [label, gangs] : gang_labels_) {
+      if (known.size() >= most) break;
+      known.insert(label);
+    }
+  }
+  if (known == labels_) return;
+  labels_ = std::move(known);
+  judge_all();
 }
 
 /// Before its job is told to the engine.
 void Scheduler::tell_gang(const PodEntry& entry) {
   if (!entry.gang) return;
   const Gang& gang = gangs_.at(entry.gang->name);
-  state_.put_gang(gang.number, gang.least);
+  state_.put_gang(gang.number, gang.least, gang.near.near);
   state_.join_gang(entry.job, gang.number);
+  if (!gang.near.trouble.empty()) state_.hold_gang(gang.number, true);
 }
 
-/// That nobody says how many start together with it; "" if somebody does.
+/// That nobody says how many start together with it, or with whom it is to be near; "" if somebody
+/// does.
 std::string Scheduler::gang_trouble(const PodEntry& entry) const {
+  const bool is_divided = !levels_.empty() || are_levels_unread_;
+  if (!entry.gang && is_divided && !entry.pod.near.required.empty()) {
+    return fmt::format(
+        "It has to be in one domain of '{}' with others, and it is not said with whom: {} and {} "
+        "on its pods do, also for those of Kueue.",
+        cut_end(printable(entry.pod.near.required), kMostShown),
+        kGangAnnotation,
+        kGangSizeAnnotation);
+  }
   if (!entry.gang || gangs_.at(entry.gang->name).least > 0) return {};
   const GangName& name = entry.gang->name;
   return fmt::format(
@@ -95,25 +218,47 @@ std::string Scheduler::gang_trouble(const PodEntry& entry) const {
 }
 
 /// A gang of which a node turned out to take too few waits as a whole: nobody was told of it yet.
-/// It is held until all such have been looked at, so that each is at most once.
+/// One that was to be in a domain is tried in the others, a few of them now and the rest in the
+/// next decision; another is held until all such have been looked at, so that each is at most once.
 void Scheduler::take_back_gangs() {
+  constexpr int kMostTries = 8;
+  std::map<engine::GangNumber, int> tries;
   std::set<engine::GangNumber> held;
   while (!launched_gangs_.empty()) {
     const auto gang = gangs_.find(*launched_gangs_.begin());
     launched_gangs_.erase(launched_gangs_.begin());
-    if (gang == gangs_.end() || !is_broken(gang->second)) continue;
-    held.insert(gang->second.number);
-    state_.hold_gang(gang->second.number, true);
-    std::erase_if(decided_.binds, [&](const Bind& bind) {
-      if (!gang->second.pods.contains(bind.uid) || !pods_.at(bind.uid).job.is_set()) return false;
-      take_back(pods_.at(bind.uid));
-      return true;
-    });
+    if (gang == gangs_.end()) continue;
+    const engine::GangNumber number = gang->second.number;
+    if (!is_broken(gang->second)) {
+      if (!gang->second.near.near.levels.empty()) state_.avoid_no_domain(number);
+      continue;
+    }
+    const bool has_others = state_.avoid_last_domain(number);
+    state_.hold_gang(number, true);
+    take_back(gang->second);
     judge_again();
     sort_by_volumes();  // of which some are free again, for others
     take_back();
+    if (has_others && ++tries[number] < kMostTries) {
+      state_.hold_gang(number, !gang->second.near.trouble.empty());
+      step(engine::event::Tick{});
+      take_back();
+    } else {
+      held.insert(number);
+      if (has_others) events_.emplace_back(engine::event::Tick{});
+    }
   }
-  for (const engine::GangNumber number : held) state_.hold_gang(number, false);
+  for (const auto& [name, gang] : gangs_) {
+    if (held.contains(gang.number)) state_.hold_gang(gang.number, !gang.near.trouble.empty());
+  }
+}
+
+void Scheduler::take_back(const Gang& gang) {
+  std::erase_if(decided_.binds, [&](const Bind& bind) {
+    if (!gang.pods.contains(bind.uid) || !pods_.at(bind.uid).job.is_set()) return false;
+    take_back(pods_.at(bind.uid));
+    return true;
+  });
 }
 
 /// Whether some of its pods were just given a node, who should start together with more.
@@ -144,21 +289,60 @@ std::string Scheduler::with_gang(const PodEntry& entry) const {
   const auto gang = state_.gang_of(entry.job);
   if (!gang || gang->start == engine::GangStart::Alone) return {};
   const std::size_t needed = gang->least - gang->active;
-  return fmt::format("{} pods of its gang {} start together", needed, entry.gang->name.name);
+  return fmt::format("{} pods of its gang {} start together{}",
+                     needed,
+                     entry.gang->name.name,
+                     in_one(gang->level));
 }
 
 /// Why a pod whose gang does not start waits; "" if that is not it.
 std::string Scheduler::why_gang(const PodEntry& entry) const {
+  if (entry.gang && !gangs_.at(entry.gang->name).near.trouble.empty()) {
+    return gangs_.at(entry.gang->name).near.trouble;
+  }
+  if (std::string home = why_at_home(entry); !home.empty()) return home;
   const std::string with = with_gang(entry);
   if (with.empty()) return {};
   const engine::GangView gang = *state_.gang_of(entry.job);
   std::string but = "and there is no room for all of them";
   if (gang.start == engine::GangStart::NotYet) {
     but = fmt::format("of which {} wait", gang.waiting);
+  } else if (const std::string none = why_no_domain(gangs_.at(entry.gang->name)); !none.empty()) {
+    but = none;
   } else if (gang.room) {
-    but = fmt::format("and there is room for {}", *gang.room);
+    but = fmt::format("and {} room for {}",
+                      gang.level.empty() ? "there is" : "the one with most room has",
+                      *gang.room);
   }
   return fmt::format("{}, {}.", with, but);
+}
+
+/// That there is no domain in which all of it have to be; "" if there is, or they have not.
+std::string Scheduler::why_no_domain(const Gang& gang) const {
+  const engine::Nearness& near = gang.near.near;
+  const std::span levels(near.levels.begin(), near.required);
+  for (const std::string& label : levels) {
+    if (!labels_.contains(label)) {
+      return fmt::format("and {} is not looked at, as gangs go by too many labels of nodes", label);
+    }
+  }
+  const auto has_all = [levels](const auto& node) {
+    return std::ranges::all_of(
+        levels, [&](const std::string& label) { return node.second.node.labels.contains(label); });
+  };
+  if (levels.empty() || std::ranges::any_of(nodes_, has_all)) return {};
+  return levels.size() == 1 ? "and no node has that label"
+                            : fmt::format("and no node has all of {}", fmt::join(levels, ", "));
+}
+
+/// Of one that has to go where others of its gang run; "" of another.
+std::string Scheduler::why_at_home(const PodEntry& entry) const {
+  const auto gang = state_.gang_of(entry.job);
+  if (!gang || gang->level.empty() || gang->active == 0) return {};
+  return fmt::format("It has to be in the {} ({}) where its gang {} runs.",
+                     level_word(gang->level),
+                     gang->level,
+                     entry.gang->name.name);
 }
 
 }  // namespace gflow::kube

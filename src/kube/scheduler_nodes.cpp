@@ -93,6 +93,16 @@ std::vector<Label> Scheduler::admits(const NodeEntry& node) const {
     if (one.waiting == 0 || !lacks(node, one).empty()) continue;
     labels.push_back(selector_of(one).front());
   }
+  return labels;
+}
+
+/// And where it stands in the network.
+std::vector<Label> Scheduler::labels_of(const NodeEntry& node) const {
+  std::vector<Label> labels = admits(node);
+  for (const std::string& label : labels_) {
+    const auto at = node.node.labels.find(label);
+    if (at != node.node.labels.end()) labels.push_back({label, at->second});
+  }
   std::ranges::sort(labels);
   return labels;
 }
@@ -115,7 +125,7 @@ Machine Scheduler::machine_of(const NodeEntry& node) const {
   }
   machine.cpus = static_cast<int>(std::clamp<std::int64_t>(cpus, 0, INT32_MAX));
   machine.memory = Memory{std::max<std::int64_t>(memory, 0)};
-  machine.labels = admits(node);
+  machine.labels = labels_of(node);
   mark_foreign(machine);
   return machine;
 }
@@ -203,7 +213,7 @@ std::vector<Machine> Scheduler::machines_changed() {
     const auto at = nodes_.find(name);
     if (at == nodes_.end() || dirty_.contains(name)) continue;
     Machine& sent = at->second.sent;
-    std::vector<Label> labels = admits(at->second);
+    std::vector<Label> labels = labels_of(at->second);
     if (labels == sent.labels) continue;
     sent.labels = std::move(labels);
     changed.push_back(sent);

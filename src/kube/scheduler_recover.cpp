@@ -39,6 +39,7 @@ void Scheduler::begin(Now now) {
   adopted_.clear();
   state_.restored(JobId(last + 1));
   touch_all();
+  resume_moves(now);
   if (!policy_.gpu_quota.none()) step(engine::event::Configure{policy_});
 }
 

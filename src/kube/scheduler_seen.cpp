@@ -15,6 +15,7 @@ std::vector<Scheduler::Seen> Scheduler::seen() const {
     const Gang& gang = gangs_.at(entry.gang->name);
     all.back().gang = gang.number;
     all.back().least = gang.least;
+    all.back().near = gang.near.near;
   }
   return all;
 }

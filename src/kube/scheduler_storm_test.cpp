@@ -150,7 +150,8 @@ class Storm {
   void evict() {
     const std::string uid = *to_evict_.begin();
     to_evict_.erase(uid);
-    if (!pods_.contains(uid) || below(3) == 0) return scheduler_.not_evicted(uid, below(4) > 0);
+    if (!pods_.contains(uid) || below(3) == 0)
+      return scheduler_.not_evicted(uid, {below(4) > 0, "it may not"});
     pods_.at(uid).is_deleted = true;
     scheduler_.put(pods_.at(uid));
   }

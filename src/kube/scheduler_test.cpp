@@ -165,7 +165,7 @@ class Cluster {
   }
 
   void evict(const std::string& name) {
-    if (guarded.contains(name)) return scheduler_->not_evicted(name, true);
+    if (guarded.contains(name)) return scheduler_->not_evicted(name, {true, "a budget"});
     evicted.push_back(name);
     if (takes_its_time) {
       pods_.at(name).is_deleted = true;

@@ -31,6 +31,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr int kChannel = STDIN_FILENO;
+constexpr const char* kBudgets = "disruption budgets";
 
 constexpr std::string_view kEndedOnly =
     "&fieldSelector=status.phase%21%3DPending%2Cstatus.phase%21%3DRunning%2Cstatus.phase%21%3D"
@@ -68,9 +69,9 @@ class Serving {
             [this](Result<void> how) { end(std::move(how)); }),
         writer_(io_, access_, credentials_),
         logs_(access_, credentials_),
+        asker_(io_, access_, credentials_, {options.name_space, options.name}),
         reader_(io_,
-                writer_,
-                logs_,
+                {writer_, logs_, asker_},
                 {options.name,
                  fmt::format("{} ({})", access.url(), access.source),
                  name_space(),
@@ -134,6 +135,13 @@ class Serving {
             .gone = [this](const std::string& uid) { reader_.ended_gone(uid); }};
   }
 
+  [[nodiscard]] Kind budgets() {
+    return {.name = kBudgets,
+            .followed = {"/apis/policy/v1/poddisruptionbudgets", ""},
+            .put = puts(budget_of),
+            .gone = [this](const std::string& uid) { reader_.budget_gone(uid); }};
+  }
+
   [[nodiscard]] Kind limits() {
     return {.name = "limits",
             .followed = {fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
@@ -149,8 +157,14 @@ class Serving {
                 }};
   }
 
-  /// Asked for one of each first: what cannot be read at all is not waited for. Jobs and limits are
-  /// extras.
+  /// Disruption budgets are nothing that is shown: only moves go by them.
+  void note_trouble(const std::string& kind, const std::string& what) {
+    if (kind == kBudgets) return reader_.budgets_trouble(what);
+    reader_.trouble(kind, what);
+  }
+
+  /// Asked for one of each first: what cannot be read at all is not waited for. Jobs, limits and
+  /// disruption budgets are extras.
   Result<std::vector<Kind>> readable_kinds() {
     voice_.waits(tr_format("asking {}", access_.url()));
     Api api(access_, credentials_);
@@ -163,11 +177,13 @@ class Serving {
       reader_.trouble("jobs", can.error().message);
       reader_.cannot_submit(std::move(can).error());
     }
-    Kind extra = limits();
-    if (auto can = try_kind(api, extra)) {
-      kinds.push_back(std::move(extra));
-    } else {
-      reader_.trouble(extra.name, can.error().message);
+    std::array<Kind, 2> extras = {limits(), budgets()};
+    for (Kind& extra : extras) {
+      if (auto can = try_kind(api, extra)) {
+        kinds.push_back(std::move(extra));
+      } else {
+        note_trouble(extra.name, can.error().message);
+      }
     }
     return kinds;
   }
@@ -200,7 +216,7 @@ class Serving {
     };
     listener.works = [this, name = kind.name, works = std::move(kind.works)] {
       on_loop([this, name, works] {
-        reader_.trouble(name, "");
+        note_trouble(name, "");
         if (works) works();
       });
     };
@@ -222,14 +238,14 @@ class Serving {
 
   void take_limits(const nlohmann::json& config_map) {
     limits_uid_ = text(part(config_map, "metadata"), "uid");
-    Limits limits = limits_of(config_map, reader_.facts().quota);
+    Limits limits = limits_of(config_map, reader_.facts().quota, reader_.facts().levels);
     reader_.trouble("what limits say", join(limits.mistakes, "; "));
-    reader_.limit(std::move(limits.quota));
+    reader_.limit(std::move(limits.quota), std::move(limits.levels));
   }
 
   /// Before all is read nothing is answered that could be wrong.
   void trouble(const std::string& kind, const std::string& what) {
-    if (to_come_ == 0) return reader_.trouble(kind, what);
+    if (to_come_ == 0) return note_trouble(kind, what);
     end(fail(Code::Unreachable, what));
   }
 
@@ -274,6 +290,7 @@ class Serving {
   server::Channel channel_;
   JobWriter writer_;
   PodLogs logs_;
+  MovesAsker asker_;
   ClusterReader reader_;
   std::unique_ptr<server::HttpServer> server_;
   std::vector<std::unique_ptr<Follower>> followers_;

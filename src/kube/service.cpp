@@ -172,8 +172,31 @@ class Service {
             "&fieldSelector=metadata.name%3D" + limits_name(),
             1},
            std::move(limits));
+    if (options_.defrag) follow_moves();
     follow({"/api/v1/nodes", "", 500}, std::move(nodes));
     follow({"/api/v1/pods", std::string(kNotEnded), 500}, std::move(pods));
+  }
+
+  /// Those that were begun have to be known before anything is decided. Without the right to read
+  /// them none are made until it is there.
+  void follow_moves() {
+    ++kinds_;
+    Listener moves =
+        listener(Watched::Limits, [](Scheduler& to, const std::string&) { to.put(MovesRecord{}); });
+    moves.put = [this](const nlohmann::json& object) {
+      inbox_.post([this, record = moves_record_of(object)] { scheduler_.put(record); });
+    };
+    moves.synced = [this] { inbox_.post([this] { pass_moves(); }); };
+    moves.forbidden = [this] { inbox_.post([this] { pass_moves(); }); };
+    follow({fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
+            "&fieldSelector=metadata.name%3D" + moves_name_of(options_.name),
+            1,
+            kMovesRights},
+           std::move(moves));
+  }
+
+  void pass_moves() {
+    if (!std::exchange(passed_moves_, true)) synced();
   }
 
   /// Few pods go by their labels: nobody else waits until they can be read.
@@ -246,11 +269,16 @@ class Service {
   /// Of a ConfigMap that is not there there is none.
   void take_limits(const nlohmann::json& config_map) {
     limits_uid_ = text(part(config_map, "metadata"), "uid");
-    Limits limits = limits_of(config_map, quota_);
+    Limits limits = limits_of(config_map, quota_, levels_);
     const std::string source = fmt::format("configmap {}/{}", options_.name_space, limits_name());
     for (const std::string& mistake : limits.mistakes) {
       log_.warn(fmt::format("{}: {}", source, mistake));
     }
+    if (levels_ != limits.levels) {
+      levels_ = limits.levels;
+      log_.info(fmt::format("{}: levels of the topology: {}", source, to_text(levels_)));
+    }
+    scheduler_.divide(levels_, limits.are_levels_unread);
     if (limits.quota == quota_ && limits.mistakes.empty()) return;
     quota_ = limits.quota;
     log_.info(fmt::format("{}: limits in force: {}", source, to_text(quota_)));
@@ -339,6 +367,11 @@ class Service {
       for (Bind& bind : decisions.binds) write(std::move(bind));
       for (Evict& evict : decisions.evictions) write(std::move(evict));
       for (const Unnamed& one : decisions.unnamed) writer_->warn(one);
+      if (!decisions.dropped_moves.empty()) {
+        log_.info(fmt::format("moves for pod {}: taken back; the room is anybody's",
+                              decisions.dropped_moves));
+      }
+      if (decisions.moves) write(*std::move(decisions.moves));
       if (!tasks.empty() || revision != scheduler_.state().revision()) has_news_ = true;
       tell(now);
     }
@@ -384,9 +417,19 @@ class Service {
 
   void write(Evict evict) {
     const std::string uid = evict.uid;
-    writer_->evict(std::move(evict), [this, uid](bool is_of_budget) {
-      inbox_.post([this, uid, is_of_budget] { scheduler_.not_evicted(uid, is_of_budget); });
+    writer_->evict(std::move(evict), [this, uid](EvictionRefused refusal) {
+      inbox_.post(
+          [this, uid, refusal = std::move(refusal)] { scheduler_.not_evicted(uid, refusal); });
     });
+  }
+
+  void write(MovesToTell moves) {
+    const std::string id = moves.answer.id;
+    writer_->tell(std::move(moves),
+                  config_map_path(options_.name_space, moves_name_of(options_.name)),
+                  [this, id](bool is_written) {
+                    inbox_.post([this, id, is_written] { scheduler_.moves_told(id, is_written); });
+                  });
   }
 
   void tell(Now now) {
@@ -424,8 +467,10 @@ class Service {
   bool passed_name_spaces_ = false;
   int synced_storage_ = 0;  ///< kinds
   bool passed_storage_ = false;
+  bool passed_moves_ = false;
   std::string limits_uid_;  ///< of the ConfigMap that is there; "" if none is
   engine::GpuQuota quota_;  ///< what it says
+  Levels levels_;
   bool has_news_ = false;
   bool ends_ = false;
   std::optional<std::string> lost_;

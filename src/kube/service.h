@@ -19,6 +19,7 @@ struct Options {
   std::chrono::seconds lease{15};
   int writers = 16;                       ///< requests at once
   bool preempt = false;                   ///< pods are evicted for those of a higher priority
+  bool defrag = false;                    ///< pods are moved where somebody asks for that
   std::optional<ListenAddress> listen{};  ///< where it shows how it does
 };
 

@@ -137,7 +137,7 @@ void Writer::warn(const Unnamed& unnamed) {
   });
 }
 
-void Writer::evict(Evict evict, std::function<void(bool)> refused) {
+void Writer::evict(Evict evict, std::function<void(EvictionRefused)> refused) {
   workers_.urgent([this, eviction = Eviction{std::move(evict), std::move(refused)}](Api& api) {
     try_eviction(api, eviction);
   });
@@ -161,7 +161,8 @@ void Writer::try_eviction(Api& api, Eviction eviction) {
     metrics_.evicted();
     log_.info(fmt::format("evicted {} for a pod of {}", pod.full_name(), evict.by));
     const std::string note = fmt::format("Makes room for a pod of namespace {}", evict.by);
-    return event(api, pod, {"Preempted", "Preempting", note});
+    return evict.is_move ? event(api, pod, {"Moved", "Moving", note})
+                         : event(api, pod, {"Preempted", "Preempting", note});
   }
   if (answer && answer->status == 404) return;  // it is gone
   const Error error = answer ? error_of(*answer, "evict " + pod.full_name()) : answer.error();
@@ -171,10 +172,58 @@ void Writer::try_eviction(Api& api, Eviction eviction) {
   const bool is_budget = answer && is_of_budget(*answer);
   if (is_budget || !is_again || ++eviction.tries >= kMostTries) {
     metrics_.eviction_refused(is_budget ? EvictionRefusal::Budget : EvictionRefusal::Other);
-    return eviction.refused(is_budget);
+    return eviction.refused({is_budget, error.message});
   }
   workers_.urgent_after(kEvictPause, [this, eviction = std::move(eviction)](Api& other) {
     try_eviction(other, eviction);
+  });
+}
+
+void Writer::tell(MovesToTell told, std::string path, std::function<void(bool)> done) {
+  workers_.urgent([this, telling = Telling{std::move(told), std::move(path), std::move(done)}](
+                      Api& api) { try_telling(api, telling); });
+}
+
+/// After a conflict: whether it stands there; empty: it is to be written there, or to be looked at
+/// once more.
+std::optional<bool> Writer::look_again(Api& api, Telling& telling) {
+  const auto there = api.ask({.path = telling.path});
+  if (!there || !there->is_ok()) return std::nullopt;
+  const MovesAnswer& answer = telling.told.answer;
+  const MovesRecord record = moves_record_of(Json::parse(there->body, nullptr, false));
+  if (!record.asked || record.asked->id != answer.id) return false;
+  if (record.answer == answer) return true;
+  telling.told.version = record.version;
+  return std::nullopt;
+}
+
+void Writer::try_telling(Api& api, Telling telling) {
+  if (!election_.may_write()) return;
+  const MovesAnswer& answer = telling.told.answer;
+  const std::string doing = "answer who asked for moves for pod " + telling.told.pods;
+  const auto written = api.ask({.method = "PATCH",
+                                .path = telling.path,
+                                .body = patch_to_answer(answer, telling.told.version),
+                                .content_type = "application/merge-patch+json",
+                                .limit = election_.write_limit()});
+  if (written && written->is_ok()) {
+    log_.info(fmt::format("moves for pod {}: {}{}",
+                          telling.told.pods,
+                          kMovesStates.at(static_cast<std::size_t>(answer.state)),
+                          answer.why.empty() ? "" : ", as " + answer.why));
+    return telling.done(true);
+  }
+  const int status = written ? written->status : 0;
+  if (status == 404) return telling.done(false);
+  if (status == 409) {
+    const auto is_there = look_again(api, telling);
+    if (is_there) return telling.done(*is_there);
+  } else {
+    log_.warn_again(written ? error_of(*written, doing, kMovesRights).message
+                            : written.error().message);
+  }
+  workers_.urgent_after(kEvictPause, [this, telling = std::move(telling)](Api& other) {
+    try_telling(other, telling);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,10 @@ class Writer {
   void bind(Bind bind, std::function<void(Bound)> done);
   /// Evicts the pod, as its disruption budgets allow; `refused` is called by a worker, once, where
   /// they do not or it cannot be done. That it goes the cluster tells.
-  void evict(Evict evict, std::function<void(bool is_of_budget)> refused);
+  void evict(Evict evict, std::function<void(EvictionRefused)> refused);
+  /// What becomes of moves that were asked for. `done` is called by a worker, once, or never where
+  /// the lease is lost: whether it is written; it is not where they are asked for no more.
+  void tell(MovesToTell told, std::string path, std::function<void(bool is_written)> done);
   /// PodScheduled=False with why, and an Event; what was to be told of the pod before and is not
   /// yet no longer counts.
   void tell(const Waiting& waiting);
@@ -63,7 +67,7 @@ class Writer {
   };
   struct Eviction {
     Evict evict;
-    std::function<void(bool is_of_budget)> refused;
+    std::function<void(EvictionRefused)> refused;
     int tries = 0;
   };
   struct News {
@@ -75,6 +79,13 @@ class Writer {
   void try_binding(Api& api, Binding binding);
   void tell_bound(const Bind& bind);
   void try_eviction(Api& api, Eviction eviction);
+  struct Telling {
+    MovesToTell told;
+    std::string path;  ///< of the ConfigMap
+    std::function<void(bool is_written)> done;
+  };
+  void try_telling(Api& api, Telling telling);
+  [[nodiscard]] static std::optional<bool> look_again(Api& api, Telling& telling);
   void tell_now(Api& api, const News& news);
   struct EventText {
     std::string reason;

@@ -20,6 +20,7 @@ struct Paths {
   [[nodiscard]] std::string lock() const { return state_dir + "/gflowd.lock"; }
   [[nodiscard]] std::string attempts_dir() const { return state_dir + "/attempts"; }
   [[nodiscard]] std::string answered_allocations() const { return state_dir + "/answered"; }
+  [[nodiscard]] std::string mig_lock() const { return state_dir + "/gflow-mig.lock"; }
   [[nodiscard]] std::string ballast() const { return state_dir + "/ballast"; }
   [[nodiscard]] std::string daemon_log() const { return logs_dir + "/gpu_resource_manager.log"; }
 };

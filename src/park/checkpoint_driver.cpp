@@ -27,6 +27,33 @@ template <typename Function>
   return function != nullptr;
 }
 
+std::optional<unsigned char> hex_digit(char letter) {
+  if (letter >= '0' && letter <= '9') return static_cast<unsigned char>(letter - '0');
+  if (letter >= 'a' && letter <= 'f') return static_cast<unsigned char>(letter - 'a' + 10);
+  return std::nullopt;
+}
+
+/// "GPU-" and 32 digits in groups.
+Result<abi::Uuid> read_uuid(const std::string& text) {
+  constexpr std::string_view kPrefix = "GPU-";
+  constexpr unsigned kBits = 4;
+  abi::Uuid uuid{};
+  constexpr std::size_t kDigits = 2 * sizeof uuid.bytes;
+  std::size_t digits = 0;
+  bool is_one = text.starts_with(kPrefix);
+  for (const char letter : is_one ? text.substr(kPrefix.size()) : "") {
+    if (letter == '-') continue;
+    const auto digit = hex_digit(letter);
+    is_one = is_one && digit && digits < kDigits;
+    if (!is_one) break;
+    auto& byte = uuid.bytes[digits / 2];
+    byte = static_cast<unsigned char>(static_cast<unsigned>(byte << kBits) | *digit);
+    ++digits;
+  }
+  if (is_one && digits == kDigits) return uuid;
+  return fail(Code::Infeasible, fmt::format("'{}' is not the UUID of a GPU", printable(text)));
+}
+
 }  // namespace
 
 Result<CheckpointDriver> CheckpointDriver::open() {
@@ -34,6 +61,7 @@ Result<CheckpointDriver> CheckpointDriver::open() {
   CheckpointDriver made;
   const bool has_all = find(library, "cuInit", made.init_) &&
                        find(library, "cuGetErrorName", made.error_name_) &&
+                       find(library, "cuDriverGetVersion", made.get_version_) &&
                        find(library, "cuCheckpointProcessGetState", made.get_state_) &&
                        find(library, "cuCheckpointProcessLock", made.lock_) &&
                        find(library, "cuCheckpointProcessCheckpoint", made.checkpoint_) &&
@@ -103,8 +131,35 @@ Result<void> CheckpointDriver::checkpoint(int pid) const {
           "the GPU memory of process {} cannot be taken to host memory: {}", pid, text_of(result)));
 }
 
+bool CheckpointDriver::can_move() const {
+  constexpr int kFirstWithPairs = 13'000;
+  int version = 0;
+  return get_version_(&version) == abi::kSuccess && version >= kFirstWithPairs;
+}
+
 Result<void> CheckpointDriver::restore(int pid) const {
-  const abi::Result result = restore_(pid, nullptr);
+  return restored(pid, restore_(pid, nullptr));
+}
+
+Result<void> CheckpointDriver::restore_onto(int pid, const GpuPair& pair) const {
+  abi::CheckpointGpuPair its{.old_uuid = GF_TRY(read_uuid(pair.from)),
+                             .new_uuid = GF_TRY(read_uuid(pair.to))};
+  abi::CheckpointRestoreArgs args{};
+  args.gpu_pairs = &its;
+  args.gpu_pairs_count = 1;
+  const abi::Result result = restore_(pid, &args);
+  if (result == abi::kInvalidValue || result == abi::kNotSupported) {
+    return fail(Code::Infeasible,
+                fmt::format("the driver cannot bring process {} from GPU {} to GPU {}: {}",
+                            pid,
+                            printable(pair.from),
+                            printable(pair.to),
+                            text_of(result)));
+  }
+  return restored(pid, result);
+}
+
+Result<void> CheckpointDriver::restored(int pid, abi::Result result) const {
   if (result == abi::kSuccess) return {};
   if (result == abi::kOutOfMemory) {
     return fail(Code::Exhausted,

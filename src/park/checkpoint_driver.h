@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "cuda/abi.h"
@@ -17,6 +18,16 @@ enum class Standing : std::uint8_t {
   Locked,  ///< its calls of the driver wait
   Parked,  ///< locked, and what it had of its GPU is in host memory
   Broken,  ///< the driver lost it: it cannot go on
+};
+
+/// Where that is another one.
+inline constexpr std::string_view kCannotMove =
+    "the NVIDIA driver is older than 580, the first that can move a process to another GPU";
+
+/// From which GPU to which a process goes, by UUID as NVML writes it: "GPU-11111111-...".
+struct GpuPair {
+  std::string from;
+  std::string to;
 };
 
 /// The calls of NVIDIA's driver that take what a process has of its GPU to host memory and back
@@ -38,14 +49,21 @@ class CheckpointDriver {
   [[nodiscard]] Result<void> checkpoint(int pid) const;
   /// Exhausted: its GPU has no room for it. Damaged: it will never have it back.
   [[nodiscard]] Result<void> restore(int pid) const;
+  /// Whether it can be had back on another GPU: from CUDA 13 on, whose driver is 580.
+  [[nodiscard]] bool can_move() const;
+  /// Of one that was checkpointed on the one GPU, on the other. Infeasible: it was not, or the
+  /// driver cannot bring it there, and it is as it was.
+  [[nodiscard]] Result<void> restore_onto(int pid, const GpuPair& pair) const;
   [[nodiscard]] Result<void> unlock(int pid) const;
 
  private:
   CheckpointDriver() = default;
   [[nodiscard]] std::string text_of(cuda::abi::Result result) const;
+  [[nodiscard]] Result<void> restored(int pid, cuda::abi::Result result) const;
 
   cuda::abi::call::cuInit* init_ = nullptr;
   cuda::abi::call::cuGetErrorName* error_name_ = nullptr;
+  cuda::abi::call::cuDriverGetVersion* get_version_ = nullptr;
   cuda::abi::call::cuCheckpointProcessGetState* get_state_ = nullptr;
   cuda::abi::call::cuCheckpointProcessLock* lock_ = nullptr;
   cuda::abi::call::cuCheckpointProcessCheckpoint* checkpoint_ = nullptr;

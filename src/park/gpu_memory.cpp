@@ -90,4 +90,35 @@ Result<void> GpuMemory::check_room(const ByGpu& needed) const {
   return {};
 }
 
+Result<GpuMemory::Kind> GpuMemory::kind_of(const std::string& uuid) const {
+  const auto gpu = gpus_.find(uuid);
+  if (gpu == gpus_.end()) {
+    return fail(Code::NotFound, fmt::format("there is no GPU {}", printable(uuid)));
+  }
+  std::array<char, nvml::kNameSize> name{};
+  auto code = library_.call<nvml::GetText>(
+      "nvmlDeviceGetName", gpu->second, name.data(), static_cast<std::uint32_t>(name.size()));
+  nvml::MemoryV1 memory{};
+  if (code == nvml::kSuccess) {
+    code = library_.call<nvml::GetMemoryV1>("nvmlDeviceGetMemoryInfo", gpu->second, &memory);
+  }
+  if (code != nvml::kSuccess)
+    return failed(library_, code, "tell what GPU " + printable(uuid) + " is");
+  return Kind{name.data(), Memory{static_cast<std::int64_t>(memory.total)}};
+}
+
+Result<void> GpuMemory::check_alike(const std::string& one, const std::string& other) const {
+  const Kind before = GF_TRY(kind_of(one));
+  const Kind after = GF_TRY(kind_of(other));
+  if (before.model == after.model && before.memory == after.memory) return {};
+  return fail(Code::Infeasible,
+              fmt::format("GPU {} is {} with {}, and GPU {} is {} with {}",
+                          printable(one),
+                          printable(before.model),
+                          memory_text(before.memory, after.memory),
+                          printable(other),
+                          printable(after.model),
+                          memory_text(after.memory, before.memory)));
+}
+
 }  // namespace gflow::park

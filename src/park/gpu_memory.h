@@ -26,8 +26,15 @@ class GpuMemory {
   [[nodiscard]] Result<ByGpu> used_by(const std::vector<ProcessFacts>& processes) const;
   /// Refused, with the GPU that has less room than this.
   [[nodiscard]] Result<void> check_room(const ByGpu& needed) const;
+  /// Refused if one is not there, or they are not of one model and size.
+  [[nodiscard]] Result<void> check_alike(const std::string& one, const std::string& other) const;
 
  private:
+  struct Kind {
+    std::string model;
+    Memory memory;
+  };
+  [[nodiscard]] Result<Kind> kind_of(const std::string& uuid) const;
   explicit GpuMemory(devices::nvml::Library library) : library_(library) {}
 
   devices::nvml::Library library_;

@@ -37,7 +37,7 @@ constexpr std::string_view kHelp =
     "       gflow-park park SUPERVISOR START-TIME SECONDS [--user UID] [--most BYTES]\n"
     "                  [--record FD] [--watched FILE]\n"
     "       gflow-park unpark SUPERVISOR START-TIME SECONDS [--user UID] [--room GPU=BYTES]...\n"
-    "                  [--record FD]\n"
+    "                  [--record FD] [--onto FROM=TO | --back FROM=TO]\n"
     "Takes the GPU memory of the processes below a supervisor to host memory, or gives it back,\n"
     "for gflowd. START-TIME is field 22 of /proc/SUPERVISOR/stat; after SECONDS it gives up.\n"
     "  --user UID        the user to become\n"
@@ -47,14 +47,17 @@ constexpr std::string_view kHelp =
     "  --watched FILE    takes nothing where one of them has no slot in this account, as one that\n"
     "                    could not tell that it wants its GPU back\n"
     "  --room GPU=BYTES  gives nothing back where the GPU of this UUID has less than that free\n"
+    "  --onto FROM=TO    gives it back on the GPU TO instead, of those that were on the GPU FROM:\n"
+    "                    UUIDs of two GPUs of one model and size (driver 580 or newer)\n"
+    "  --back FROM=TO    the same, where --onto TO=FROM could not be\n"
     "park writes what it took, a line \"GPU BYTES\" each; what went wrong is one line. Exit "
     "status:\n"
-    "  0  done; probe: the driver of this machine can\n"
+    "  0  done; probe: the driver of this machine can, and why it cannot move, a line\n"
     "  1  refused: all is as it was\n"
     "  2  the arguments are not understood\n"
     "  3  unclear: to be asked again\n"
     "  4  a process lost its GPU memory\n"
-    "  5  a GPU has no room: all is in host memory\n";
+    "  5  a GPU has no room, or is not one for them: all is in host memory\n";
 
 constexpr int kNotUnderstood = 2;
 constexpr std::uint64_t kMaxSeconds = 86'400;
@@ -68,6 +71,7 @@ struct Wish {
   std::optional<std::uint32_t> user;
   ByGpu room;
   Limits limits{};
+  std::optional<Move> move{};
 };
 
 std::optional<std::uint64_t> number_up_to(std::string_view text, std::uint64_t most) {
@@ -82,6 +86,15 @@ std::optional<std::pair<std::string, Memory>> read_room(std::string_view text) {
       number_up_to(text.substr(equals + 1), std::numeric_limits<std::int64_t>::max());
   if (!bytes) return std::nullopt;
   return std::pair(std::string(text.substr(0, equals)), Memory{static_cast<std::int64_t>(*bytes)});
+}
+
+std::optional<Move> read_move(std::string_view name, std::string_view value) {
+  const std::size_t equals = value.find('=');
+  if (equals == 0 || equals == std::string_view::npos || equals + 1 == value.size()) {
+    return std::nullopt;
+  }
+  return Move{{std::string(value.substr(0, equals)), std::string(value.substr(equals + 1))},
+              name == "--back"};
 }
 
 /// False if it is not understood.
@@ -107,6 +120,10 @@ bool read_option(std::string_view name, std::string_view value, Wish& wish) {
     wish.limits.watched = value;
     return true;
   }
+  if ((name == "--onto" || name == "--back") && !wish.parks && !wish.move) {
+    wish.move = read_move(name, value);
+    return wish.move.has_value();
+  }
   const auto room = name == "--room" && !wish.parks ? read_room(value) : std::nullopt;
   if (room) wish.room[room->first] += room->second;
   return room.has_value();
@@ -129,7 +146,8 @@ std::optional<Wish> read_wish(std::span<char*> words) {
             .patience = std::chrono::seconds(*seconds),
             .user = std::nullopt,
             .room = {},
-            .limits = {}};
+            .limits = {},
+            .move = {}};
   for (std::size_t at = kFirstOption; at < words.size(); at += 2) {
     if (!read_option(words[at], words[at + 1], wish)) return std::nullopt;
   }
@@ -222,7 +240,9 @@ Outcome carry_out(const Wish& wish) {
   if (const auto ready = driver->initialize(); !ready) return refused(ready.error());
   // Half of the time is left to undo it.
   const Parking parking(*driver, *memory, wish.supervisor, wish.patience / 2);
-  return wish.parks ? parking.park(wish.limits) : parking.unpark(wish.room);
+  if (wish.parks) return parking.park(wish.limits);
+  return wish.move ? parking.unpark_onto(*wish.move, wish.room, wish.limits.record)
+                   : parking.unpark(wish.room);
 }
 
 int run(std::span<char*> words) {
@@ -232,7 +252,8 @@ int run(std::span<char*> words) {
   if (words.size() == 1 && std::string_view(words[0]) == "probe") {
     const Deadline deadline(kProbePatience);
     const auto driver = CheckpointDriver::open();
-    return driver ? 0 : say({Standstill::Refused, driver.error().message});
+    if (!driver) return say({Standstill::Refused, driver.error().message});
+    return driver->can_move() ? 0 : say({Standstill::Done, std::string(kCannotMove)});
   }
   const auto wish = read_wish(words);
   if (wish) return say(carry_out(*wish));

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/text.h"
 #include "os/file.h"
 #include "os/host.h"
 #include "os/process.h"
@@ -124,6 +125,17 @@ Result<void> Parking::check_amount(const Limits& limits, const ByGpu& taken) con
   return {};
 }
 
+Result<void> Parking::checkpoint(const ProcessFacts& process, int record, ByGpu& taken) const {
+  const ByGpu had = GF_TRY(memory_.used_by({process}));
+  GF_CHECK(note(record, process.pid, had));
+  const Result<void> done = driver_.checkpoint(process.pid);
+  // An earlier call's unlock may come late: it is locked again in the next round.
+  if (!done && driver_.standing_of(process.pid) == Standing::Running) return {};
+  if (!done && !is_past(process, Standing::Parked)) return done;
+  for (const auto& [gpu, bytes] : had) taken[gpu] += bytes;
+  return {};
+}
+
 /// Done is what NVML sees to be done: a process that the driver does not name, or one that came
 /// meanwhile, would keep its memory.
 Result<void> Parking::take_memory(const Limits& limits, ByGpu& taken) const {
@@ -132,11 +144,7 @@ Result<void> Parking::take_memory(const Limits& limits, ByGpu& taken) const {
     GF_CHECK(check_watched(limits));  // one may have come meanwhile
     GF_CHECK(check_amount(limits, taken));
     for (const ProcessFacts& process : GF_TRY(standing(Standing::Locked))) {
-      const ByGpu had = GF_TRY(memory_.used_by({process}));
-      GF_CHECK(note(limits.record, process.pid, had));
-      const Result<void> done = driver_.checkpoint(process.pid);
-      if (!done && !is_past(process, Standing::Parked)) return done;
-      for (const auto& [gpu, bytes] : had) taken[gpu] += bytes;
+      GF_CHECK(checkpoint(process, limits.record, taken));
     }
     const auto all = GF_TRY(runner::processes_below(supervisor_));
     const bool is_left = !GF_TRY(memory_.used_by(all)).empty();
@@ -183,12 +191,67 @@ Outcome Parking::park(const Limits& limits) const {
 }
 
 /// Not one after one that cannot have its own: where there is no room, the driver would lose it.
-Result<void> Parking::give_back(const ByGpu& needed) const {
+Result<void> Parking::give_back(const ByGpu& needed, const std::optional<Move>& move) const {
   const auto parked = GF_TRY(standing(Standing::Parked));
   if (!parked.empty()) GF_CHECK(memory_.check_room(needed));
   for (const ProcessFacts& process : parked) {
-    const Result<void> done = driver_.restore(process.pid);
+    const Result<void> done = restore(process.pid, move);
     if (!done && !is_past(process, Standing::Locked)) return done;
+  }
+  if (!move) return {};
+  const auto all = GF_TRY(runner::processes_below(supervisor_));
+  const ByGpu had = GF_TRY(memory_.used_by(all));
+  if (!had.contains(move->pair.from)) return {};
+  return fail(Code::Failure,
+              fmt::format("processes of it are on GPU {} still", printable(move->pair.from)));
+}
+
+/// Which of the two GPUs a process was on when it was parked the driver knows: it takes no pair
+/// that does not name that one. What never was on the other one goes back without a pair, as
+/// drivers that take none have it.
+Result<void> Parking::restore(int pid, const std::optional<Move>& move) const {
+  if (!move) return driver_.restore(pid);
+  const auto moved = driver_.restore_onto(pid, move->pair);
+  if (moved || moved.error().code != Code::Infeasible) return moved;
+  const auto stays = driver_.restore_onto(pid, {move->pair.to, move->pair.to});
+  if (stays || stays.error().code != Code::Infeasible) return stays;
+  return move->is_back ? driver_.restore(pid) : moved;
+}
+
+/// Before the first is brought there. The way back is tried whatever the driver is.
+Result<void> Parking::check_move(const Move& move) const {
+  if (move.is_back) return {};
+  if (!driver_.can_move()) {
+    return fail(Code::Infeasible, std::string(kCannotMove));
+  }
+  return memory_.check_alike(move.pair.from, move.pair.to);
+}
+
+/// Has parked who is not where all are to go: on the way there, what began to use the GPU since the
+/// others were parked; on the way back, what was restored there, by an earlier call, too, that the
+/// driver carried out late.
+Result<void> Parking::gather(const Move& move, ByGpu& needed, int record) const {
+  const auto all = GF_TRY(runner::processes_below(supervisor_));
+  const bool is_left = GF_TRY(memory_.used_by(all)).contains(move.pair.from);
+  // An earlier call brought all of them there.
+  if (!is_left && GF_TRY(standing(Standing::Parked)).empty()) return {};
+  ByGpu taken;
+  if (!move.is_back) {
+    const auto gathered = take_memory({.record = record}, taken);
+    needed[move.pair.to] += taken[move.pair.from];
+    return gathered;
+  }
+  if (!is_left) return {};
+  for (int round = 0; round < kRounds; ++round) {
+    GF_CHECK(lock_all());
+    bool is_any = false;
+    for (const ProcessFacts& process : GF_TRY(standing(Standing::Locked))) {
+      const ByGpu had = GF_TRY(memory_.used_by({process}));
+      if (!had.contains(move.pair.from)) continue;
+      is_any = true;
+      GF_CHECK(checkpoint(process, record, taken));
+    }
+    if (!is_any && GF_TRY(standing(Standing::Running)).empty()) break;
   }
   return {};
 }
@@ -212,10 +275,21 @@ bool Parking::is_all_parked() const {
 
 /// What an earlier call asked of the driver, which was killed, may be done behind what this one
 /// saw: that is waited for.
-Outcome Parking::unpark(const ByGpu& needed) const {
+Outcome Parking::unpark(const ByGpu& needed) const { return bring_back(needed, std::nullopt, {}); }
+
+Outcome Parking::unpark_onto(const Move& move, ByGpu needed, int record) const {
+  Result<void> can = check_move(move);
+  if (can) can = gather(move, needed, record);
+  return bring_back(needed, move, can);
+}
+
+/// `can`: whether that is to be tried.
+Outcome Parking::bring_back(const ByGpu& needed,
+                            const std::optional<Move>& move,
+                            const Result<void>& can) const {
   constexpr int kLooks = 200;
   constexpr int kPauseMs = 10;
-  const Result<void> given_back = give_back(needed);
+  const Result<void> given_back = can ? give_back(needed, move) : can;
   for (int looks = 1; given_back; ++looks) {
     const Result<void> run_on = all_run_on();
     const auto broken = standing(Standing::Broken);
@@ -223,7 +297,7 @@ Outcome Parking::unpark(const ByGpu& needed) const {
     if (is_over) return outcome(run_on, run_on);
     (void)::poll(nullptr, 0, kPauseMs);
     // Some of it may be back by now: that there is no room for all says nothing.
-    if (const auto again = give_back(needed); !again) {
+    if (const auto again = give_back(needed, move); !again) {
       const bool is_lost = again.error().code == Code::Damaged;
       return {is_lost ? Standstill::Broken : Standstill::Unclear, again.error().message};
     }
@@ -232,7 +306,8 @@ Outcome Parking::unpark(const ByGpu& needed) const {
   if (given_back.error().code == Code::Damaged) {
     return {Standstill::Broken, given_back.error().message};
   }
-  if (given_back.error().code == Code::Exhausted && undone && is_all_parked()) {
+  const bool cannot_be = given_back.error().code == Code::Exhausted || move;
+  if (cannot_be && undone && is_all_parked()) {
     return {Standstill::NoRoom, given_back.error().message};
   }
   return outcome(given_back, undone);

@@ -16,7 +16,7 @@ namespace gflow::park {
 enum class Standstill : std::uint8_t {
   Done,     ///< as was asked: all its GPU processes are parked, or all run
   Refused,  ///< as before
-  NoRoom,   ///< by unpark(): all its GPU processes are parked
+  NoRoom,   ///< by unpark(): all its GPU processes are parked, and cannot be where they are to
   Unclear,  ///< some so, some so: to be asked again
   Broken,   ///< a process of it cannot go on
 };
@@ -34,6 +34,13 @@ struct Limits {
   /// The account in which all of its processes must have slots, as those have that tell when they
   /// want their GPU back (watchers.h); empty: they need not.
   std::optional<std::string> watched{};
+};
+
+/// On which GPU unpark() gives it back, instead of where it was.
+struct Move {
+  GpuPair pair;
+  /// It was begun the other way, which could not be, and is undone.
+  bool is_back = false;
 };
 
 /// All processes of one job that use the GPU: those below its supervisor that the driver knows.
@@ -58,6 +65,10 @@ class Parking {
   /// Gives it back and lets them go on. If one cannot have it, all stay parked. `needed` is asked
   /// for before: where a GPU has no room, drivers (580) give nothing back ever after.
   [[nodiscard]] Outcome unpark(const ByGpu& needed) const;
+  /// The same, but it is given to all of them on that GPU, wherever each was: whatever came to
+  /// stand elsewhere meanwhile is parked first, and noted in the record. NoRoom, too, where that
+  /// cannot be.
+  [[nodiscard]] Outcome unpark_onto(const Move& move, ByGpu needed, int record) const;
 
  private:
   using Act = Result<void> (CheckpointDriver::*)(int) const;
@@ -73,7 +84,17 @@ class Parking {
   [[nodiscard]] Result<void> check_amount(const Limits& limits, const ByGpu& taken) const;
   /// `taken`: what it took, also if it fails.
   [[nodiscard]] Result<void> take_memory(const Limits& limits, ByGpu& taken) const;
-  [[nodiscard]] Result<void> give_back(const ByGpu& needed) const;
+  [[nodiscard]] Result<void> give_back(const ByGpu& needed,
+                                       const std::optional<Move>& move = std::nullopt) const;
+  [[nodiscard]] Outcome bring_back(const ByGpu& needed,
+                                   const std::optional<Move>& move,
+                                   const Result<void>& can) const;
+  [[nodiscard]] Result<void> gather(const Move& move, ByGpu& needed, int record) const;
+  [[nodiscard]] Result<void> checkpoint(const ProcessFacts& process,
+                                        int record,
+                                        ByGpu& taken) const;
+  [[nodiscard]] Result<void> restore(int pid, const std::optional<Move>& move) const;
+  [[nodiscard]] Result<void> check_move(const Move& move) const;
   [[nodiscard]] Result<void> all_run_on() const;
   [[nodiscard]] bool is_all_parked() const;
   [[nodiscard]] Outcome outcome(const Result<void>& tried, const Result<void>& undone) const;

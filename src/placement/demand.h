@@ -42,5 +42,7 @@ constexpr std::chrono::seconds kLongestGrace{300};
 /// Whether a device of this vendor and model (as the catalogue names it, with or without its size)
 /// is what the demand wants. A MIG device is only what names its profile and wants it whole.
 [[nodiscard]] bool wants(const Demand& demand, std::string_view vendor, std::string_view model);
+/// What scores look at: the part for one node, host memory left out.
+[[nodiscard]] Demand scored_part(Demand demand);
 
 }  // namespace gflow::placement

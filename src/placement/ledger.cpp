@@ -93,6 +93,7 @@ DemandIndex Ledger::intern(const Demand& demand) {
   for (const Model& model : models_) {
     interned.accepts.push_back(wants(demand, model.vendor, model.name) ? 1 : 0);
   }
+  interned.part = by_part_.emplace(scored_part(demand), demands()).first->second;
   demands_.push_back(std::move(interned));
   by_demand_.emplace(demand, demands() - 1);
   return demands() - 1;
@@ -100,6 +101,7 @@ DemandIndex Ledger::intern(const Demand& demand) {
 
 void Ledger::forget_last_demand() {
   by_demand_.erase(*demands_.back().demand);
+  if (demands_.back().part == demands() - 1) by_part_.erase(scored_part(*demands_.back().demand));
   demands_.pop_back();
 }
 
@@ -114,6 +116,7 @@ NodeState Ledger::state_from(NodeIndex index) {
     state.devices.push_back({.memory_free = device.memory - device.memory_lost,
                              .model = model(device),
                              .usable = device.usable,
+                             .kept_for = device.kept_for,
                              .memory = device.memory,
                              .memory_shared = device.memory - device.memory_kept});
   }
@@ -226,7 +229,9 @@ Memory Ledger::copy_of(DemandIndex index,
                        const NodeState& as,
                        const std::vector<int>& devices) const {
   Memory all{};
-  for (const int i : devices) {
+  // One that moves to another device holds both, and has a copy of what it has of one.
+  const auto asked_for = static_cast<std::size_t>(std::max(demand(index).gpus, 0));
+  for (const int i : std::span(devices).first(std::min(devices.size(), asked_for))) {
     if (at(i) >= as.devices.size()) continue;
     const DeviceState& device = as.devices[at(i)];
     const Memory reserved = reserve_on(demand(index), device.memory_shared);
@@ -236,8 +241,8 @@ Memory Ledger::copy_of(DemandIndex index,
 }
 
 bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
-  return device.usable && accepts(index, device.model) && has_compute(index, device) &&
-         has_memory(index, device);
+  return device.usable && is_for(index, device) && accepts(index, device.model) &&
+         has_compute(index, device) && has_memory(index, device);
 }
 
 bool Ledger::has_compute(DemandIndex index, const DeviceState& device) const {
@@ -320,7 +325,10 @@ Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeS
       ++lacks.devices_free;
       continue;
     }
-    if (!device.usable || is_kept(wanted, device) || !mode_allows(wanted, device, rules_)) continue;
+    if (!device.usable || !is_for(index, device) || is_kept(wanted, device) ||
+        !mode_allows(wanted, device, rules_)) {
+      continue;
+    }
     const Share less = std::max(Share{}, share_held(wanted) - device.free);
     // With less compute it would need less memory, too.
     const Memory needs = memory_follows_share(wanted)

@@ -20,6 +20,7 @@ namespace gflow::placement {
 using NodeIndex = std::int32_t;
 using ModelIndex = std::int32_t;
 using DemandIndex = std::int32_t;
+constexpr DemandIndex kForAnyDemand = -1;
 
 /// One device as its node describes it.
 struct DeviceFacts {
@@ -34,6 +35,9 @@ struct DeviceFacts {
   bool usable = true;  ///< false: nothing is placed there (broken, drained, or used by others)
   bool absent =
       false;  ///< no device has the index: indices of those that go are not filled at once
+  /// Nothing else is placed there than this demand and those that differ from it in what scores do
+  /// not look at (scored_part()).
+  DemandIndex kept_for = kForAnyDemand;
 
   friend bool operator==(const DeviceFacts&, const DeviceFacts&) = default;
 };
@@ -106,6 +110,7 @@ struct DeviceState {
   std::int16_t time_sliced = 0;   ///< of the users, those in mode TimeSlice
   GpuMode mode = GpuMode::Whole;  ///< of those on it, TimeSlice where modes mix; Whole if none is
   bool usable = true;
+  DemandIndex kept_for = kForAnyDemand;
   Memory memory{};         ///< in all; 0: not known
   Memory memory_shared{};  ///< what shares are of: all but what the driver keeps
 
@@ -291,6 +296,7 @@ class Ledger {
  private:
   struct Interned {
     std::shared_ptr<const Demand> demand;
+    DemandIndex part = 0;               // the first with the same scored_part()
     std::vector<std::uint8_t> accepts;  // by model
   };
   struct Model {
@@ -303,6 +309,10 @@ class Ledger {
     return static_cast<std::size_t>(index);
   }
   ModelIndex model(const DeviceFacts& facts);
+  [[nodiscard]] bool is_for(DemandIndex demand, const DeviceState& device) const {
+    return device.kept_for == kForAnyDemand ||
+           demands_[at(device.kept_for)].part == demands_[at(demand)].part;
+  }
   [[nodiscard]] NodeState state_from(NodeIndex node);
   void changed(NodeIndex node);
 
@@ -313,6 +323,7 @@ class Ledger {
   std::vector<NodeIndex> vacant_;         // of nodes that were removed
   std::map<std::string, NodeIndex> by_name_;
   std::map<Demand, DemandIndex> by_demand_;
+  std::map<Demand, DemandIndex> by_part_;  // the first demand with each scored_part()
   std::vector<Interned> demands_;
   std::vector<Model> models_;
   std::vector<NodeIndex> changes_;

@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <random>
+#include <utility>
+
+#include "placement/placer.h"
 
 namespace gflow::placement {
 namespace {
@@ -366,6 +369,40 @@ TEST(Ledger, NodesGoAndAreSortedByName) {
   }
   EXPECT_EQ((*moved)[static_cast<std::size_t>(held)], ledger.find("n10"));
   EXPECT_FALSE(ledger.sort());
+  EXPECT_EQ(ledger.check(), "");
+}
+
+/// A device that is kept is for one demand, and for those that differ from it only in what no score
+/// looks at; a placer, which keeps scores for both, says the same.
+TEST(Ledger, WhatIsKeptIsForOneDemand) {
+  Ledger ledger;
+  const DemandIndex other = ledger.intern({.gpus = 1, .models = {"A100"}});
+  const DemandIndex own = ledger.intern(whole(1));
+  Demand with_memory = whole(1);
+  with_memory.memory = Memory::gib(8);
+  const DemandIndex same_part = ledger.intern(with_memory);
+  Node node = node_of(2);
+  node.devices[0].kept_for = own;
+  const NodeIndex at = ledger.put(node);
+  Placer placer(policies().front().make({}));
+  for (const auto& [demand, devices] : {std::pair(other, std::vector<int>{1}),
+                                        std::pair(own, std::vector<int>{0, 1}),
+                                        std::pair(same_part, std::vector<int>{0, 1})}) {
+    std::vector<int> fitting;
+    for (int i = 0; i < 2; ++i) {
+      const DeviceState& device = ledger.state(at).devices[static_cast<std::size_t>(i)];
+      if (ledger.device_fits(demand, device)) fitting.push_back(i);
+    }
+    EXPECT_EQ(fitting, devices);
+  }
+  ledger.take(own, {at, {1}});
+  EXPECT_FALSE(ledger.fits(other, at));
+  EXPECT_FALSE(placer.choose(ledger, other));
+  EXPECT_TRUE(placer.choose(ledger, own));
+  EXPECT_EQ(ledger.shortfall(other, at).devices_free, 0);
+  node.devices[0].kept_for = kForAnyDemand;
+  (void)ledger.put(node);
+  EXPECT_TRUE(placer.choose(ledger, other));
   EXPECT_EQ(ledger.check(), "");
 }
 

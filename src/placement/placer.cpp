@@ -89,7 +89,10 @@ void Placer::catch_up(const Ledger& ledger) {
   const bool same_rules = rules_ == ledger.rules();
   if (seen_ == ledger.version() && prepared_ && same_rules) return;
   rules_ = ledger.rules();
-  if (!same_rules || views_.size() != at(ledger.size())) prepared_ = false;
+  // A device of a kind that was not there before is one that the tables do not have.
+  const bool same_models = models_ == ledger.models();
+  models_ = ledger.models();
+  if (!same_rules || !same_models || views_.size() != at(ledger.size())) prepared_ = false;
   views_.resize(at(ledger.size()));
   changes_.resize(views_.size(), 1);
   const auto changed = ledger.changed_since(seen_);
@@ -290,12 +293,45 @@ std::optional<Choice> Placer::choose(const Ledger& ledger,
   score_changed(ledger, kind);
   auto choice = choose_on(ledger, demand, kind.board, excluded);
   if (!choice) return std::nullopt;
-  for (Placement& placement : choice->placements) {
+  return with_devices(ledger, demand, *std::move(choice));
+}
+
+Choice Placer::with_devices(const Ledger& ledger, DemandIndex demand, Choice choice) {
+  for (Placement& placement : choice.placements) {
     auto [devices, reason] = this->devices(ledger, demand, views_[at(placement.node)]);
     placement.devices = std::move(devices);
-    choice->reasons.push_back(reason);
+    choice.reasons.push_back(reason);
   }
   return choice;
+}
+
+std::optional<Choice> Placer::choose_among(const Ledger& ledger,
+                                           DemandIndex demand,
+                                           std::span<const NodeIndex> nodes,
+                                           std::span<const NodeIndex> excluded) {
+  const Kind& kind = scored_kind(ledger, demand);
+  const Demand& wanted = ledger.demand(demand);
+  Choice choice;
+  std::vector<NodeIndex> best;
+  const auto is_taken = [&choice](NodeIndex node) {
+    return std::ranges::find(choice.placements, node, &Placement::node) != choice.placements.end();
+  };
+  while (std::ssize(choice.placements) < wanted.nodes) {
+    best.clear();
+    for (const NodeIndex node : nodes) {
+      const Score score = kind.board.at(node);
+      if (score == kNoScore || ledger.state(node).memory_free < wanted.memory) continue;
+      if (!best.empty() && score < kind.board.at(best.front())) continue;
+      if (std::ranges::find(excluded, node) != excluded.end() || is_taken(node)) continue;
+      if (!best.empty() && score > kind.board.at(best.front())) best.clear();
+      best.push_back(node);
+    }
+    if (best.empty()) return std::nullopt;
+    const auto drawn = traits_.draws ? drawn_number(seed_, ledger.version()) % best.size() : 0;
+    if (choice.placements.empty()) choice.score = kind.board.at(best[drawn]);
+    choice.placements.push_back({.node = best[drawn], .devices = {}});
+  }
+  return with_devices(ledger, demand, std::move(choice));
 }
 
 std::optional<Choice> Placer::choose_by_scan(const Ledger& ledger,

@@ -57,6 +57,11 @@ class Placer {
   [[nodiscard]] std::optional<Choice> choose(const Ledger& ledger,
                                              DemandIndex demand,
                                              std::span<const NodeIndex> excluded = {});
+  /// The same on these nodes alone, ascending; costs what they are, however many others there are.
+  [[nodiscard]] std::optional<Choice> choose_among(const Ledger& ledger,
+                                                   DemandIndex demand,
+                                                   std::span<const NodeIndex> nodes,
+                                                   std::span<const NodeIndex> excluded = {});
   /// What choose() has to decide, found without anything kept: by looking at every node. The
   /// reference its tests hold it to.
   [[nodiscard]] std::optional<Choice> choose_by_scan(const Ledger& ledger,
@@ -133,6 +138,8 @@ class Placer {
                                                 DemandIndex demand,
                                                 ScoreBoard& board,
                                                 std::span<const NodeIndex> excluded);
+  /// With the devices that each of its nodes gives.
+  [[nodiscard]] Choice with_devices(const Ledger& ledger, DemandIndex demand, Choice choice);
 
   std::unique_ptr<Policy> policy_;
   Traits traits_;
@@ -144,6 +151,7 @@ class Placer {
 
   DeviceTables tables_;
   bool prepared_ = false;
+  ModelIndex models_ = 0;  ///< that there were then
   SharingRules rules_;
   std::uint64_t seen_ = 0;              // version of the ledger that views_ show
   std::vector<NodeView> views_;         // by node

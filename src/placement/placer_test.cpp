@@ -289,6 +289,26 @@ INSTANTIATE_TEST_SUITE_P(Placer,
                            return name;
                          });
 
+/// A GPU is cut otherwise while others of its node stay: as many devices, one of a kind that none
+/// had when the tables were made.
+TEST(Placer, KnowsADeviceOfAKindThatCameLater) {
+  Node node{.name = "n", .milli_cpus = 8'000};
+  node.devices = {{.vendor = "nvidia", .model = "H100"}, {.vendor = "nvidia", .model = "T4"}};
+  for (const PolicyEntry& policy : policies()) {
+    Ledger ledger;
+    ledger.put(node);
+    Placer placer(policy.make({}));
+    const DemandIndex one = ledger.intern({.gpus = 1});
+    ASSERT_TRUE(placer.choose(ledger, one)) << policy.name;
+    Node later = node;
+    for (const char* model : {"H100-3g.40gb", "H100-2g.20gb", "H100-1g.10gb", "A30"}) {
+      later.devices.front().model = model;
+      ledger.put(later);
+      EXPECT_TRUE(placer.choose(ledger, one)) << policy.name << ", " << model;
+    }
+  }
+}
+
 TEST(PlacerTopology, ChoosesWholeDevicesByTheirLinks) {
   // Two pairs, linked crosswise: 0-2 and 1-3.
   auto topology = std::make_shared<Topology>(plain_topology(4, PathClass::Phb));

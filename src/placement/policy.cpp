@@ -35,7 +35,9 @@ NodeView view_of(const Ledger& ledger, NodeIndex node) {
     if (device.usable && device.users == 0) ++view.idle;
     if (device.model != view.model) view.model = -1;
     if (device.time_sliced > 0) view.time_sliced = true;
-    if (device.suspended > 0 || device.lent > 0) view.has_suspended = true;
+    if (device.suspended > 0 || device.lent > 0 || device.kept_for != kForAnyDemand) {
+      view.has_suspended = true;
+    }
     if (device.memory != Memory{}) view.knows_memory = true;
   }
   return view;

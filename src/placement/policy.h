@@ -25,9 +25,10 @@ struct NodeView {
   std::int64_t milli_cpus_free = 0;
   Memory memory_free{};
   bool open = false;
-  ModelIndex model = -1;        ///< of all devices; -1 if they differ or there are none
-  bool time_sliced = false;     ///< some device is shared by jobs that take turns
-  bool has_suspended = false;   ///< a job on some device only keeps memory, or lends it
+  ModelIndex model = -1;     ///< of all devices; -1 if they differ or there are none
+  bool time_sliced = false;  ///< some device is shared by jobs that take turns
+  bool has_suspended =
+      false;  ///< a job on some device only keeps memory, or lends it; or it is kept
   bool knows_memory = false;    ///< the memory of some device is known
   int idle = 0;                 ///< devices nobody is on
   std::int32_t max_free = 0;    ///< the largest of free

@@ -35,12 +35,6 @@ std::int64_t Profile::typical_count() const {
   return sum;
 }
 
-Demand scored_part(Demand demand) {
-  demand.memory = Memory{};
-  demand.nodes = 1;
-  return demand;
-}
-
 Profile profile_of(std::span<const DemandClass> demands, int percent) {
   std::map<Demand, std::int64_t> counts;
   std::int64_t total = 0;

@@ -34,9 +34,6 @@ struct Profile {
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
-/// What scores look at: the part for one node, host memory left out.
-[[nodiscard]] Demand scored_part(Demand demand);
-
 /// The profile of these demands: counted by scored_part(), sorted by count, then by CPUs, share,
 /// number of devices and models, all descending. Typical are as many of the first as cover
 /// `percent` of the jobs: the cut of Weng et al., USENIX ATC'23, which is 95.

@@ -15,6 +15,7 @@
 #include "runner/spare_files.h"
 #include "share/account.h"
 #include "share/account_file.h"
+#include "share/gang.h"
 
 namespace gflow::runner {
 namespace {
@@ -51,12 +52,11 @@ Result<void> make_passage(const std::string& path, const attempt::Order& order) 
   return {};
 }
 
-/// Makes a file of its user's in a directory of the daemon's.
-Result<void> write_for_user(const std::string& path,
-                            const std::string& content,
-                            mode_t mode,
-                            const attempt::Order& order) {
-  GF_CHECK(make_passage(parent_of(path), order));
+/// Makes a file of its user's in a directory of the daemon's that is there.
+Result<void> add_for_user(const std::string& path,
+                          const std::string& content,
+                          mode_t mode,
+                          const attempt::Order& order) {
   const os::Fd file = GF_TRY(os::open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
   if (auto written = os::write_all(file.get(), content); !written) {
     return with_context(written.error(), path);
@@ -65,6 +65,15 @@ Result<void> write_for_user(const std::string& path,
     return os::errno_error("give to the user of the job", path);
   }
   return {};
+}
+
+/// The same, and the directory.
+Result<void> write_for_user(const std::string& path,
+                            const std::string& content,
+                            mode_t mode,
+                            const attempt::Order& order) {
+  GF_CHECK(make_passage(parent_of(path), order));
+  return add_for_user(path, content, mode, order);
 }
 
 }  // namespace
@@ -140,15 +149,23 @@ Result<void> AttemptFiles::change_share_limit(Share limit) const {
 
 /// One file for all attempts, with a name in the directory of each: their users lock it, and can
 /// neither take it away nor put another in its place. It has no content, and nobody maps it.
-Result<void> AttemptFiles::link_turn(const std::string& name, const attempt::Order& order) const {
-  const std::string path = parent_of(directory_) + "/" + name;
+Result<void> AttemptFiles::link_turn(const TurnFile& turn, const attempt::Order& order) const {
+  const std::string path = parent_of(directory_) + "/" + turn.file;
   const mode_t mode = order.uid ? 0666 : 0600;
   const os::Fd file = GF_TRY(os::open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW, mode));
   // What open() sets is less the umask.
   if (order.uid && ::fchmod(file.get(), mode) != 0) return os::errno_error("open to users", path);
-  const std::string own = share_directory() + "/" + share::kTurnName;
+  const std::string own = share_directory() + "/" + turn.name;
   if (::link(path.c_str(), own.c_str()) != 0) return os::errno_error("link", own);
   return {};
+}
+
+/// Where there are several, its processes tell each other who has which.
+Result<void> AttemptFiles::make_turns(const GpuPart& part, const attempt::Order& order) const {
+  for (const TurnFile& turn : part.turns) GF_CHECK(link_turn(turn, order));
+  if (part.turns.size() < 2) return {};
+  return add_for_user(
+      share_directory() + "/" + share::kGangName, share::encode_gang(), 0600, order);
 }
 
 std::string AttemptFiles::wanted_path() const {
@@ -220,7 +237,7 @@ Result<void> AttemptFiles::create(const attempt::Order& order,
   }
   if (!part.account.empty()) {
     GF_CHECK(write_for_user(account_path(), part.account, 0600, order));
-    if (!part.turn.empty()) GF_CHECK(link_turn(part.turn, order));
+    GF_CHECK(make_turns(part, order));
     if (part.watches) GF_CHECK(make_wanted(order));
   }
   return os::write_file(directory_ + "/order", *text);
@@ -268,6 +285,18 @@ Result<void> AttemptFiles::end_parking(const std::string& refused) const {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return os::errno_error("remove", path);
   }
   return {};
+}
+
+Result<std::string> AttemptFiles::moved_to() const {
+  return GF_TRY(os::read_if_exists(moved_to_path())).value_or("");
+}
+
+/// Whole or not at all.
+Result<void> AttemptFiles::note_moved_to(const std::string& gpu) const {
+  const std::string written = moved_to_path() + ".new";
+  GF_CHECK(os::write_file(written, gpu));
+  if (::rename(written.c_str(), moved_to_path().c_str()) == 0) return {};
+  return os::errno_error("rename", written);
 }
 
 Result<bool> AttemptFiles::exist() const {

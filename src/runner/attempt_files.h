@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "attempt/claim.h"
 #include "attempt/exit_record.h"
@@ -13,6 +14,7 @@
 #include "core/gpu_limits.h"
 #include "core/job.h"
 #include "os/fd.h"
+#include "runner/gpu_share.h"
 #include "runner/park_record.h"
 
 namespace gflow::runner {
@@ -21,8 +23,8 @@ class SpareFiles;
 
 /// What holds an attempt to its part of its devices.
 struct GpuPart {
-  std::string account;   ///< the bytes of its account; "": nothing does
-  std::string turn;      ///< the name of the file beside the attempts that it locks; "": none
+  std::string account;  ///< the bytes of its account; "": nothing does
+  std::vector<TurnFile> turns;
   bool watches = false;  ///< of whole devices: only when they are wanted back is known by it
 };
 
@@ -73,6 +75,9 @@ class AttemptFiles {
   [[nodiscard]] Result<void> note_parked() const;
   /// It is all on its GPU; `refused`: why it stays there, if it has to.
   [[nodiscard]] Result<void> end_parking(const std::string& refused = {}) const;
+  /// The GPU, by UUID, that it was moved to last; "": it never was.
+  [[nodiscard]] Result<std::string> moved_to() const;
+  [[nodiscard]] Result<void> note_moved_to(const std::string& gpu) const;
 
   /// Makes the directory with the order, script, configuration and, if it is held to a part of its
   /// devices, the account. The latter three files belong to the order's user; the directories they
@@ -110,8 +115,10 @@ class AttemptFiles {
   [[nodiscard]] std::string parking_path() const { return directory_ + "/parking"; }
   [[nodiscard]] std::string parked_path() const { return directory_ + "/parked"; }
   [[nodiscard]] std::string unparkable_path() const { return directory_ + "/unparkable"; }
+  [[nodiscard]] std::string moved_to_path() const { return directory_ + "/moved-to"; }
   [[nodiscard]] Result<void> make_wanted(const attempt::Order& order) const;
-  [[nodiscard]] Result<void> link_turn(const std::string& name, const attempt::Order& order) const;
+  [[nodiscard]] Result<void> make_turns(const GpuPart& part, const attempt::Order& order) const;
+  [[nodiscard]] Result<void> link_turn(const TurnFile& turn, const attempt::Order& order) const;
 
   JobId job_;
   int attempt_;

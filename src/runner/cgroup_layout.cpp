@@ -91,6 +91,7 @@ CgroupLayout parse_cgroup_layout(std::string_view mountinfo, std::string_view cg
     if (has("cpu")) place(*mount, "cpu", layout.cpu);
     if (has("pids")) place(*mount, "pids", layout.pids);
     if (has("cpuset")) place(*mount, "cpuset", layout.cpuset);
+    if (has("devices")) place(*mount, "devices", layout.devices);
   }
   return layout;
 }

@@ -14,6 +14,7 @@ struct CgroupLayout {
   std::string cpu;
   std::string pids;
   std::string cpuset;
+  std::string devices;
 
   friend bool operator==(const CgroupLayout&, const CgroupLayout&) = default;
 };

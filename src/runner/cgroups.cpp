@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "base/text.h"
 #include "core/cpu_list.h"
 #include "os/file.h"
+#include "runner/device_filter.h"
 
 namespace gflow::runner {
 namespace {
@@ -83,6 +85,31 @@ Result<std::string> usable_parent(const std::string& own,
   return parent;
 }
 
+using Filter = Result<void> (*)(const std::string& group, const DeviceFilter& filter);
+
+/// That the kernel takes a filter does not say that it is heeded.
+Result<void> try_filter(const std::string& parent, Filter set_filter, const FilterProbe& filters) {
+  struct stat facts{};
+  if (::stat(kProbeDevice, &facts) != 0) return os::errno_error("look at", kProbeDevice);
+  const std::string probe = parent + "/probe-" + std::to_string(::getpid());
+  remove_group(probe);  // left by a daemon of the same pid that was killed
+  GF_CHECK(make_group(probe));
+  auto works =
+      set_filter(probe, {.denied = {DeviceNodes::one(major(facts.st_rdev), minor(facts.st_rdev))}});
+  if (works) works = filters(probe);
+  (void)::rmdir(probe.c_str());  // a leftover is removed with the others
+  return works;
+}
+
+/// In a group that may use named devices only, to deny one of several that a line names is taken
+/// and changes nothing.
+Result<void> check_denies(const std::string& group) {
+  constexpr std::string_view kAll = "a *:* rwm";
+  const std::string list = GF_TRY(os::read_file(group + "/devices.list"));
+  if (trim(list) == kAll) return {};
+  return fail(Code::Failure, group + " lists the devices that may be used, and cannot deny others");
+}
+
 std::vector<std::string> groups_in(const std::string& parent) {
   std::vector<std::string> names = os::names_in(parent).value_or(std::vector<std::string>{});
   std::erase_if(names, [](const std::string& name) { return !name.starts_with(kPrefix); });
@@ -107,10 +134,22 @@ std::string max_processes() {
 
 Cgroups::Cgroups(const std::string& why) {
   const std::string none = "none: " + why;
-  enforcement_ = {"process tree (subreaper)", none, none, none, "SIGSTOP", "sched_setaffinity"};
+  enforcement_ = {.kill = "process tree (subreaper)",
+                  .memory = none,
+                  .cpu = none,
+                  .processes = none,
+                  .suspend = "SIGSTOP",
+                  .binding = "sched_setaffinity",
+                  .gpu_isolation = {},
+                  .gpu_memory = {},
+                  .gpu_compute = {}};
+  devices_.why = why;
 }
 
-Cgroups::Cgroups(const CgroupLayout& layout, const std::string& name, const JoinProbe& can_join)
+Cgroups::Cgroups(const CgroupLayout& layout,
+                 const std::string& name,
+                 const JoinProbe& can_join,
+                 const FilterProbe& filters)
     : name_(name), unified_own_(layout.unified), max_processes_(max_processes()) {
   unified_why_ = "no cgroup v2 tree is mounted";
   if (!layout.unified.empty()) {
@@ -122,8 +161,9 @@ Cgroups::Cgroups(const CgroupLayout& layout, const std::string& name, const Join
   cpu_ = choose("cpu", layout.cpu, can_join);
   pids_ = choose("pids", layout.pids, can_join);
   cpuset_ = choose("cpuset", layout.cpuset, can_join);
+  if (filters) devices_ = choose_filter(layout.devices, can_join, filters);
   const bool controls = std::ranges::any_of(
-      std::array{&memory_, &cpu_, &pids_, &cpuset_},
+      std::array{&memory_, &cpu_, &pids_, &cpuset_, &devices_},
       [](const Controller* controller) { return controller->version == Version::V2; });
   can_kill_ = !unified_.empty() && os::exists(unified_ + "/cgroup.kill");
   can_freeze_ = !unified_.empty() && os::exists(unified_ + "/cgroup.freeze");
@@ -164,9 +204,31 @@ Cgroups::Controller Cgroups::choose(const char* controller,
   return {unified_, Version::V2, {}};
 }
 
+/// By the tree of v2, if processes can be kept from devices there, else by that of v1.
+Cgroups::Controller Cgroups::choose_filter(const std::string& v1_own,
+                                           const JoinProbe& can_join,
+                                           const FilterProbe& filters) const {
+  Result<void> works = fail(Code::Failure, unified_why_);
+  if (!unified_.empty()) works = try_filter(unified_, attach_filter, filters);
+  if (works) return {unified_, Version::V2, {}};
+  if (v1_own.empty()) return {{}, Version::None, works.error().message};
+  const auto parent = usable_parent(v1_own, name_, can_join, prepare_nothing);
+  if (!parent) return {{}, Version::None, works.error().message + "; " + parent.error().message};
+  auto denies = check_denies(*parent);
+  if (denies) denies = try_filter(*parent, deny_devices, filters);
+  if (denies) return {*parent, Version::V1, {}};
+  return {{}, Version::None, works.error().message + "; " + denies.error().message};
+}
+
+Result<std::string> Cgroups::device_filter() const {
+  if (devices_.version == Version::None) return fail(Code::Failure, devices_.why);
+  return devices_.version == Version::V1 ? "cgroup v1 devices.deny"
+                                         : "cgroup v2 device filter (bpf)";
+}
+
 std::vector<std::string> Cgroups::parents() const {
   std::set<std::string> parents = {
-      unified_, memory_.parent, cpu_.parent, pids_.parent, cpuset_.parent};
+      unified_, memory_.parent, cpu_.parent, pids_.parent, cpuset_.parent, devices_.parent};
   parents.erase("");
   return {parents.begin(), parents.end()};
 }
@@ -190,7 +252,7 @@ std::string Cgroups::unused_name(const std::string& attempt, const std::string& 
 
 std::vector<std::string> Cgroups::parents_of_all() const {
   std::vector<std::string> parents;
-  for (const std::string& parent : {unified_, memory_.parent, pids_.parent}) {
+  for (const std::string& parent : {unified_, memory_.parent, pids_.parent, devices_.parent}) {
     if (!parent.empty() && std::ranges::find(parents, parent) == parents.end()) {
       parents.push_back(parent);
     }
@@ -250,7 +312,15 @@ Result<void> Cgroups::create(const std::string& attempt,
   if (can_freeze_) order.freeze_cgroup = places.at(unified_);
   if (!memory_.parent.empty()) order.memory_cgroup = places.at(memory_.parent);
   if (!order.cpus.empty() && bind(group, order)) order.cpus.clear();
+  if (order.isolation == attempt::kByFilter) GF_CHECK(set_filter(places, order.filter));
   return set_limits(places, limits);
+}
+
+Result<void> Cgroups::set_filter(const Places& places, const DeviceFilter& filter) const {
+  const auto group = places.find(devices_.parent);
+  if (group == places.end()) return fail(Code::Failure, devices_.why);
+  return devices_.version == Version::V2 ? attach_filter(group->second, filter)
+                                         : deny_devices(group->second, filter);
 }
 
 /// An error is not the end of the launch: the shim then binds the job by itself.

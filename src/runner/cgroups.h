@@ -16,6 +16,9 @@ namespace gflow::runner {
 
 /// Tells whether a process can join the control group of a directory.
 using JoinProbe = std::function<Result<void>(const std::string& directory)>;
+/// Tells whether a process in the control group of a directory is kept from opening kProbeDevice.
+using FilterProbe = std::function<Result<void>(const std::string& directory)>;
+inline constexpr const char* kProbeDevice = "/dev/null";
 
 /// Makes control groups for attempts, in every tree that can be used. Each attempt gets fresh ones:
 /// once cgroup.kill has been written, Linux kills what is cloned into that group later, and only a
@@ -25,10 +28,15 @@ class Cgroups {
   /// None at all; `why` is what Enforcement says.
   explicit Cgroups(const std::string& why);
   /// Finds out, by trying, what can be used below the groups of `layout`. Everything is made in
-  /// directories called `name` there, which must be unique to this daemon.
-  Cgroups(const CgroupLayout& layout, const std::string& name, const JoinProbe& can_join);
+  /// directories called `name` there, which must be unique to this daemon. Groups filter devices
+  /// only where it is told how to find out that they do.
+  Cgroups(const CgroupLayout& layout,
+          const std::string& name,
+          const JoinProbe& can_join,
+          const FilterProbe& filters = {});
 
-  /// Makes the groups of an attempt, sets its limits and notes the groups in the order. Binds it to
+  /// Makes the groups of an attempt, sets its limits, keeps it from the devices of order.filter if
+  /// it is to be by them, and notes the groups in the order. Binds it to
   /// order.cpus if a group can do that; the order keeps them if the shim has to. Those of `ready`,
   /// by make_ready(), become the attempt's, and stand in the order first, in the same order.
   /// Errors if a limit that is promised cannot be set: the attempt must not run without it.
@@ -60,6 +68,8 @@ class Cgroups {
   [[nodiscard]] static Result<void> change_memory_limit(const std::string& group, Memory limit);
 
   [[nodiscard]] const Enforcement& enforcement() const { return enforcement_; }
+  /// By what they keep processes from devices, for people. Errors: why they do not.
+  [[nodiscard]] Result<std::string> device_filter() const;
 
  private:
   enum class Version { None, V1, V2 };
@@ -71,6 +81,9 @@ class Cgroups {
   };
 
   Controller choose(const char* controller, const std::string& v1_own, const JoinProbe& can_join);
+  [[nodiscard]] Controller choose_filter(const std::string& v1_own,
+                                         const JoinProbe& can_join,
+                                         const FilterProbe& filters) const;
   [[nodiscard]] std::vector<std::string> parents() const;
   [[nodiscard]] std::string unused_name(const std::string& attempt,
                                         const std::string& launch_id) const;
@@ -80,6 +93,7 @@ class Cgroups {
   using Places = std::map<std::string, std::string>;
   [[nodiscard]] Result<void> set_limits(const Places& places, const LaunchLimits& limits) const;
   [[nodiscard]] Result<void> bind(const std::string& group, attempt::Order& order) const;
+  [[nodiscard]] Result<void> set_filter(const Places& places, const DeviceFilter& filter) const;
 
   std::string name_;
   std::string unified_;  ///< parent of the groups in the v2 tree, "" if that is not used
@@ -89,6 +103,7 @@ class Cgroups {
   Controller cpu_;
   Controller pids_;
   Controller cpuset_;
+  Controller devices_;       ///< filters devices
   bool can_kill_ = false;    ///< the groups of cgroup v2 have cgroup.kill
   bool can_freeze_ = false;  ///< and cgroup.freeze
   std::string max_processes_;

@@ -55,6 +55,7 @@ struct Runner::Core {
                     std::chrono::milliseconds ran);
   void suspend(Key key, Memory park);
   void lend(Key key, Memory most);
+  void move(Key key, const GpuMove& move, Memory most);
   void resume(Key key);
   /// Asks whether the driver of this machine can take GPU memory away; poll() hears it.
   void begin_probe();
@@ -106,7 +107,9 @@ struct Runner::Core {
   std::vector<Report> reports;
   std::optional<os::Child> probe;    ///< begin_probe()
   std::string probe_said;            ///< why it cannot
+  std::string isolation;             ///< what keeps jobs from GPUs of others, as Enforcement has it
   bool can_park = false;             ///< it said so
+  std::string move_said;             ///< why it cannot move, where it can park
   std::vector<os::Child> abandoned;  ///< gflow-park of attempts that are gone, being killed
   std::uint64_t last_serial = 0;
 
@@ -160,6 +163,12 @@ struct Runner::Core {
   void unparked(Watched& watched);
   void has_no_room(Watched& watched, std::string why);
   void park_is_done(Watched& watched);
+  void bring_on_move(Watched& watched, const ParkRecord& record);
+  [[nodiscard]] static ParkRecord::Move direction_of(const ParkingJob& parking,
+                                                     const ParkRecord& record);
+  void turn_back(Watched& watched, std::string why);
+  void moved(Watched& watched);
+  void report_move(Watched& watched, std::string refused);
   void park_again_later(Watched& watched, std::string why);
   [[nodiscard]] Result<void> limit_memory(const Watched& watched, Memory more) const;
   void report_parking(const Watched& watched, ParkedMemory parked);

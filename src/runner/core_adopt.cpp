@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "os/file.h"
 #include "runner/core.h"
+#include "runner/isolation.h"
 #include "runner/outcome.h"
 #include "runner/processes.h"
 
@@ -91,6 +92,9 @@ StillRuns Runner::Core::still_runs(Key key, int pid) const {
   const AttemptFiles files(options.attempts_dir, key.first, key.second);
   const auto record = files.park_record();
   StillRuns runs{.pid = pid, .watches = files.watches()};
+  if (const auto its = attempts.find(key); its != attempts.end()) {
+    runs.isolation = its->second.isolation;
+  }
   if (record) runs.parked = {record->how, record->taken(), record->refused};
   return runs;
 }
@@ -116,6 +120,7 @@ Watched& Runner::Core::watch_known(Key key, const std::optional<attempt::Order>&
     watched.traces = traces_of(*order);
     watched.kill_cgroup = order->kill_cgroup;
     watched.freeze_cgroup = order->freeze_cgroup;
+    watched.isolation = isolation_of(*order);
     watched.expected.set_grace(order->grace);
   } else if (watched.traces.cgroups.empty()) {
     watched.traces.cgroups = cgroups.groups_of(attempt_name(key.first, key.second));

@@ -20,6 +20,7 @@
 #include "runner/core.h"
 #include "runner/environment.h"
 #include "runner/gpu_share.h"
+#include "runner/isolation.h"
 #include "runner/outcome.h"
 #include "runner/processes.h"
 #include "runner/spawn.h"
@@ -98,7 +99,7 @@ GpuPart Runner::Core::part_for(const LaunchOrder& given) const {
   if (!why_not_loadable(options.share_library, given.user.uid).empty()) return {};
   auto account = share::encode_account(limits);
   if (!account) return {};
-  return {.account = std::move(*account), .turn = turn_of(limits), .watches = limits.empty()};
+  return {.account = std::move(*account), .turns = turns_of(limits), .watches = limits.empty()};
 }
 
 void Runner::Core::note_ports(Key key) {
@@ -149,6 +150,10 @@ Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given, const G
   if (!given.devices.empty()) order.gpu_mode = gpu_mode_name(given.mode);
   order.cpu_limit = static_cast<std::uint32_t>(given.limits.cpus);
   order.memory_limit = static_cast<std::uint64_t>(given.limits.memory.bytes);
+  if (given.filter) {
+    order.isolation = gpu_isolation_name(options.isolation);
+    order.filter = *given.filter;
+  }
   return order;
 }
 
@@ -229,6 +234,7 @@ std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   watched.traces = traces_of(*order);
   watched.kill_cgroup = order->kill_cgroup;
   watched.freeze_cgroup = order->freeze_cgroup;
+  watched.isolation = isolation_of(*order);
   watched.status = std::move(shim->status);
   watched.expected.set_grace(order->grace);
   watched.expected.obey(attempt::SetLimit{order->time_limit}, ExpectedEnd::Clock::now());

@@ -56,6 +56,19 @@ std::string said_by(const os::Child& child) {
   return printable(trim(text.substr(0, text.find('\n'))));
 }
 
+/// Whether what is in host memory is given back on another GPU, or that was begun: not where the
+/// taking is undone.
+bool moves(const ParkingJob& parking, const ParkRecord& record) {
+  return record.move || (parking.move && parking.refused.empty());
+}
+
+/// Whether that was asked, and not the way back.
+bool is_on_its_way(const Watched& watched, const ParkingJob& parking) {
+  if (parking.takes || !parking.move) return false;
+  const auto record = watched.files.park_record();
+  return record && record->move && !record->move->is_back;
+}
+
 void kill_child(const os::Child& child) {
   (void)::syscall(SYS_pidfd_send_signal, child.process.get(), SIGKILL, nullptr, 0);
 }
@@ -93,6 +106,7 @@ void Runner::Core::bring_on_parking(Watched& watched) {
   if (watched.shim_pid == 0 || watched.expected.told()) return;
   const auto record = watched.files.park_record();
   if (!record) return park_again_later(watched, record.error().message);
+  if (parking.move || record->move) return bring_on_move(watched, *record);
   const bool is_begun = record->how != Parking::None;
   if (!parking.stands) {
     send(watched, attempt::ResumeJob{});
@@ -144,6 +158,12 @@ Result<void> Runner::Core::start_park(Watched& watched, bool takes, const ParkRe
   const auto supervisor = os::process_facts(watched.shim_pid);
   if (!supervisor) return fail(Code::NotFound, "its supervisor has ended");
   const os::Fd file = GF_TRY(watched.files.begin_parking(parking.most));
+  std::optional<ParkRecord::Move> move;
+  if (!takes && moves(parking, record)) {
+    move = direction_of(parking, record);
+    // How far it came tells the driver; where it is to come to has to be known whoever is killed.
+    if (move != record.move) GF_CHECK(os::write_all(file.get(), park_record_line(*move)));
+  }
   std::vector<std::string> words = {options.park,
                                     takes ? "park" : "unpark",
                                     std::to_string(watched.shim_pid),
@@ -158,6 +178,11 @@ Result<void> Runner::Core::start_park(Watched& watched, bool takes, const ParkRe
   if (takes) {
     add("--most", std::to_string(parking.most.bytes));
     if (parking.lends) add("--watched", watched.files.account_path());
+  } else if (move) {
+    const std::string& onto = move->is_back ? move->from : move->to;
+    const std::string& away = move->is_back ? move->to : move->from;
+    add("--room", onto + "=" + std::to_string(record.taken().bytes));
+    add(move->is_back ? "--back" : "--onto", away + "=" + onto);
   } else {
     for (const auto& [gpu, memory] : record.by_gpu) {
       add("--room", gpu + "=" + std::to_string(memory.bytes));
@@ -191,12 +216,14 @@ void Runner::Core::park_ended(Watched& watched) {
     return kill_with_supervisor(watched,
                                 {EndReason::SupervisorDied, kept<Kept::GpuMemoryLost>(said)});
   }
-  if (status == kNoRoom) return has_no_room(watched, said);
+  const bool is_going = is_on_its_way(watched, parking);
+  if (status == kNoRoom) return is_going ? turn_back(watched, said) : has_no_room(watched, said);
   // As it was before is known only where that was.
   if (status == kRefused && parking.is_fresh && is_said) {
+    if (is_going) return turn_back(watched, said);
     return parking.takes ? not_parked(watched, said) : has_no_room(watched, said);
   }
-  if (parking.takes && ++parking.unclear >= kMostUnclear) parking.refused = said;
+  if ((parking.takes || is_going) && ++parking.unclear >= kMostUnclear) parking.refused = said;
   park_again_later(watched, said);
 }
 
@@ -225,6 +252,7 @@ void Runner::Core::unparked(Watched& watched) {
     parking.stands = false;  // it runs on as it did
     parking.is_its_own = false;
   }
+  if (parking.move) return moved(watched);
   if (!parking.stands) {
     if (const auto told = tell_own(watched); !told) {
       return park_again_later(watched, told.error().message);
@@ -318,7 +346,7 @@ void Runner::Core::begin_probe() {
 void Runner::Core::take_probe() {
   if (!probe || !has_ended(probe->process)) return;
   can_park = exit_status(*probe) == kDone;
-  if (!can_park) probe_said = said_by(*probe);
+  (can_park ? move_said : probe_said) = said_by(*probe);
   probe.reset();
 }
 

@@ -126,8 +126,8 @@ void Runner::Core::heard(Watched& watched, std::string_view line) {
     look_at(watched, LookFor::Start, std::nullopt);
     count_from_start(watched);
     expect_first_process(watched, started->pid);
-    reports.emplace_back(
-        Started{watched.job, watched.attempt, started->pid, watched.files.watches()});
+    reports.emplace_back(Started{
+        watched.job, watched.attempt, started->pid, watched.files.watches(), watched.isolation});
   } else {
     const auto& failed = std::get<attempt::ShimFailed>(*said);
     watched.shim_said = Error{Code::Failure, printable(failed.message), failed.error};

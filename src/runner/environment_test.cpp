@@ -223,6 +223,36 @@ TEST(Environment, MigDevicesAreNamedByUuid) {
   expect(Environment(sees, {}, machine), {{"CUDA_VISIBLE_DEVICES", "MIG-1,MIG-2"}});
 }
 
+/// A driver counts the devices that can be opened.
+TEST(Environment, WhoIsKeptFromOthersCountsItsOwn) {
+  Machine machine = machine_of("nvidia");
+  machine.isolation = GpuIsolation::Filter;
+  for (Device& device : machine.devices) {
+    device.nodes = {DeviceNodes::one(195, static_cast<std::uint32_t>(device.index))};
+  }
+  expect(Environment(job_of(), {1, 3}, machine),
+         {{"CUDA_VISIBLE_DEVICES", "0,1"},
+          {"GFLOW_GPU_INDICES", "1,3"},
+          {"GFLOW_GPU_UUIDS", "GPU-1,GPU-3"}});
+  expect(Environment(job_of(), {}, machine), {{"CUDA_VISIBLE_DEVICES", ""}});
+  Job sees = job_of();
+  sees.spec.request = {.gpus = 0, .see_all = true};
+  expect(Environment(sees, {}, machine), {{"CUDA_VISIBLE_DEVICES", "0,1,2,3"}});
+  machine.devices[0].usable = false;  // which it does not see
+  expect(Environment(job_of(), {3}, machine), {{"CUDA_VISIBLE_DEVICES", "0"}});
+  machine.devices[1].vendor = "amd";
+  expect(Environment(job_of(), {3}, machine),
+         {{"CUDA_VISIBLE_DEVICES", "0"}, {"ROCR_VISIBLE_DEVICES", ""}});
+  expect(Environment(job_of(), {1}, machine), {{"ROCR_VISIBLE_DEVICES", "0"}});
+  machine.devices[3].mig = MigDevice{"GPU-cut", "3g.20gb", 3, 0};
+  expect(Environment(job_of(), {3}, machine), {{"CUDA_VISIBLE_DEVICES", "GPU-3"}});
+  machine.devices[3].nodes.clear();
+  machine.devices[3].mig.reset();
+  machine.devices[0].usable = true;
+  expect(Environment(job_of(), {3}, machine), {{"CUDA_VISIBLE_DEVICES", "GPU-3"}});
+  expect(Environment(job_of(), {0}, machine), {{"CUDA_VISIBLE_DEVICES", "GPU-0"}});
+}
+
 TEST(Environment, TheSubmittersStaysUnderneath) {
   Payload payload;
   payload.environment = {"HOME=/home/alice",

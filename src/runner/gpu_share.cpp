@@ -20,6 +20,7 @@
 #include "os/fd.h"
 #include "os/user.h"
 #include "share/account.h"
+#include "share/gang.h"
 
 namespace gflow::runner {
 namespace {
@@ -114,14 +115,18 @@ std::vector<share::DeviceLimit> device_limits(const LaunchOrder& order) {
   return limits;
 }
 
-std::string turn_of(const std::vector<share::DeviceLimit>& limits) {
-  if (limits.size() != 1 || limits.front().share >= share::kWholeShare) return "";
+std::vector<TurnFile> turns_of(const std::vector<share::DeviceLimit>& limits) {
   const auto is_usual = [](char letter) {
     return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
            (letter >= 'A' && letter <= 'Z') || letter == '-';
   };
-  const std::string& uuid = limits.front().uuid;
-  return std::ranges::all_of(uuid, is_usual) ? "turn." + uuid : "";
+  std::vector<TurnFile> turns;
+  for (const share::DeviceLimit& limit : limits) {
+    if (limit.share >= share::kWholeShare || !std::ranges::all_of(limit.uuid, is_usual)) return {};
+    const std::string name = limits.size() == 1 ? share::kTurnName : share::turn_name(turns.size());
+    turns.push_back({.file = "turn." + limit.uuid, .name = name});
+  }
+  return turns;
 }
 
 bool can_be_preloaded(const std::string& library) {

@@ -17,10 +17,14 @@ namespace gflow::runner {
 /// or they have no UUID.
 [[nodiscard]] std::vector<share::DeviceLimit> device_limits(const LaunchOrder& order);
 
-/// The name, beside the attempts, of the file by which attempts with a part of one device's time
-/// use it one at a time; "" if these do not: they have all of it, or parts of several devices,
-/// which would wait for each other's.
-[[nodiscard]] std::string turn_of(const std::vector<share::DeviceLimit>& limits);
+/// A file by which those with a part of one device's time use it one at a time.
+struct TurnFile {
+  std::string file;  ///< its name where all of them find it, beside the attempts
+  std::string name;  ///< beside the account
+  friend bool operator==(const TurnFile&, const TurnFile&) = default;
+};
+/// Those of an attempt, of each of its devices; none if it has all of one's time.
+[[nodiscard]] std::vector<TurnFile> turns_of(const std::vector<share::DeviceLimit>& limits);
 
 /// Whether a library of this path can be named in LD_PRELOAD, where spaces and colons separate.
 [[nodiscard]] bool can_be_preloaded(const std::string& library);

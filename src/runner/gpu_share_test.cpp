@@ -53,12 +53,15 @@ TEST(GpuShare, LimitsWhatCanBeLimited) {
   }
 }
 
-TEST(GpuShare, WhoHasAPartOfOneDeviceTakesTurns) {
-  EXPECT_EQ(turn_of({{"GPU-1", 1, 5'000}}), "turn.GPU-1");
-  EXPECT_EQ(turn_of({{"GPU-1", 1, share::kWholeShare}}), "");
-  EXPECT_EQ(turn_of({{"GPU-1", 1, 5'000}, {"GPU-2", 1, 5'000}}), "");
-  EXPECT_EQ(turn_of({{"../etc/GPU-1", 1, 5'000}}), "");
-  EXPECT_EQ(turn_of({}), "");
+TEST(GpuShare, WhoHasPartsOfDevicesTakesTurns) {
+  using Turns = std::vector<TurnFile>;
+  EXPECT_EQ(turns_of({{"GPU-1", 1, 5'000}}), (Turns{{"turn.GPU-1", "turn"}}));
+  EXPECT_EQ(turns_of({{"GPU-1", 1, share::kWholeShare}}), Turns());
+  EXPECT_EQ(turns_of({{"GPU-2", 1, 5'000}, {"GPU-1", 1, 5'000}}),
+            (Turns{{"turn.GPU-2", "turn.0"}, {"turn.GPU-1", "turn.1"}}));
+  EXPECT_EQ(turns_of({{"GPU-1", 1, 5'000}, {"GPU-2", 1, share::kWholeShare}}), Turns());
+  EXPECT_EQ(turns_of({{"../etc/GPU-1", 1, 5'000}}), Turns());
+  EXPECT_EQ(turns_of({}), Turns());
 }
 
 TEST(GpuShare, DoesNotLimitWhatOthersUse) {

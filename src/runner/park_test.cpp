@@ -13,6 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr const char* kUuid = "GPU-11111111-2222-3333-4444-555555555555";
+constexpr const char* kSecond = "GPU-66666666-2222-3333-4444-555555555555";
 constexpr std::int64_t kGib = std::int64_t{1} << 30;
 constexpr Memory kHas = Memory::gib(1) + Memory::mib(300);  ///< with its context
 
@@ -70,8 +71,10 @@ class Park : public RunnerBench {
     RunnerBench::SetUp();
     const std::string driver = os::program_directory() + "/../fake_cuda";
     const std::string gpus = path("gpus");
-    ASSERT_TRUE(os::write_file(
-        gpus, "driver 12090\ncontext 300\ndevice " + std::string(kUuid) + " 16384 NVIDIA H100\n"));
+    ASSERT_TRUE(os::write_file(gpus,
+                               "driver 13000\ncontext 300\ndevice " + std::string(kUuid) +
+                                   " 16384 NVIDIA H100\ndevice " + kSecond +
+                                   " 16384 NVIDIA H100\n"));
     ::setenv("GFLOW_FAKE_CUDA", gpus.c_str(), 1);
     ::setenv("LD_LIBRARY_PATH", driver.c_str(), 1);
     reopen();
@@ -102,6 +105,28 @@ class Park : public RunnerBench {
     if (parks != nullptr) return parks->parked;
     ADD_FAILURE() << "nothing was told of its GPU memory";
     return {};
+  }
+  void move(bool is_back = false) {
+    const std::string there = is_back ? kUuid : kSecond;
+    const std::string here = is_back ? kSecond : kUuid;
+    const GpuMove wanted{
+        .from = is_back ? 1 : 0, .to = is_back ? 0 : 1, .from_uuid = here, .to_uuid = there};
+    runner_->move(JobId(7), 1, wanted, Memory::gib(2));
+  }
+  /// Why it stayed; "" if it did not.
+  [[nodiscard]] std::string wait_moved() {
+    const auto report = next(JobId(7));
+    const auto* moved = report ? std::get_if<Moved>(&*report) : nullptr;
+    if (moved != nullptr) return moved->refused;
+    ADD_FAILURE() << "nothing was told of the move";
+    return "nothing";
+  }
+  /// It runs there, with what it had.
+  void expect_on(const std::string& gpu) {
+    EXPECT_EQ(record(), ParkRecord{});
+    EXPECT_EQ(files().moved_to().value(), gpu);
+    EXPECT_FALSE(stands());
+    EXPECT_TRUE(job_->has_its_memory());
   }
   /// Looks at it again and again, as no report tells.
   template <typename Condition>
@@ -337,6 +362,57 @@ TEST_P(Park, WhoeverIsKilledAnywhereIsFollowedByOneWhoBringsItOn) {
   EXPECT_GT(call, 4);
   EXPECT_EQ(wait_parks(), ParkedMemory{});
   EXPECT_TRUE(job_->has_its_memory());
+}
+
+TEST_P(Park, ItMovesToAnotherGpuAndBack) {
+  EXPECT_EQ(runner_->cannot_move("n0"), "");
+  move();
+  EXPECT_EQ(wait_moved(), "");
+  expect_on(kSecond);
+  move();
+  EXPECT_EQ(wait_moved(), "") << "told twice it is done once";
+  move(true);
+  EXPECT_EQ(wait_moved(), "");
+  expect_on(kUuid);
+  park();
+  unpark();
+}
+
+TEST_P(Park, OneThatCannotBeMovedRunsOnWhereItWas) {
+  const std::string managed = std::to_string(job_->get("managed 1048576"));
+  move();
+  EXPECT_TRUE(wait_moved().starts_with("the driver cannot take away what process "));
+  (void)job_->get("free " + managed);
+  EXPECT_EQ(files().moved_to().value(), "");
+  EXPECT_TRUE(job_->has_its_memory());
+  move();
+  EXPECT_EQ(wait_moved(), "") << "whoever asks again has it tried again";
+}
+
+TEST_P(Park, WhereTheOtherGpuHasNoRoomItComesBack) {
+  auto other = start(8);
+  (void)other->get("context 1");
+  (void)other->get("alloc " + std::to_string(15 * kGib));
+  move();
+  EXPECT_TRUE(wait_moved().ends_with("that are to come back"));
+  expect_on("");
+}
+
+TEST_P(Park, WhoeverIsKilledInAMoveIsFollowedByOneWhoBringsItThere) {
+  int call = 1;
+  bool is_back = false;
+  for (; call < 100; ++call) {
+    if (!is_killed_in(call, [&] { move(is_back); })) break;
+    (void)adopt();
+    EXPECT_FALSE(stands()) << call;
+    move(is_back);
+    EXPECT_EQ(wait_moved(), "") << call;
+    expect_on(is_back ? kUuid : kSecond);
+    is_back = !is_back;
+  }
+  EXPECT_GT(call, 4);
+  EXPECT_EQ(wait_moved(), "");
+  expect_on(is_back ? kUuid : kSecond);
 }
 
 /// One who was at it already when the daemon was killed is at it still.

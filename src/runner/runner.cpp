@@ -13,6 +13,7 @@
 #include "runner/attempt_files.h"
 #include "runner/core.h"
 #include "runner/gpu_share.h"
+#include "runner/isolation.h"
 #include "runner/outcome.h"
 #include "runner/spawn.h"
 
@@ -35,9 +36,17 @@ Result<Cgroups> find_cgroups(const Options& options) {
   const auto own = GF_TRY(os::read_if_exists("/proc/self/cgroup"));
   if (!mounts || !own) return Cgroups("this system has no control groups");
   const std::string name = GF_TRY(cgroup_name(options.attempts_dir));
-  return Cgroups{parse_cgroup_layout(*mounts, *own), name, [&](const std::string& directory) {
-                   return probe_cgroup(options.shim, directory);
-                 }};
+  FilterProbe filters;
+  if (options.isolation == GpuIsolation::Filter) {
+    filters = [&](const std::string& directory) {
+      return probe_filter(options.shim, directory, kProbeDevice);
+    };
+  }
+  return Cgroups{
+      parse_cgroup_layout(*mounts, *own),
+      name,
+      [&](const std::string& directory) { return probe_cgroup(options.shim, directory); },
+      filters};
 }
 
 /// Now: the library may be gone since this daemon started. A daemon of everyone's asks for those
@@ -125,7 +134,23 @@ Result<std::unique_ptr<Runner>> Runner::open(Options options) {
   GF_CHECK(os::make_own_directory(options.logs_dir, mode));
   GF_CHECK(AttemptFiles::prepare_to_revoke(options.attempts_dir));
   Cgroups cgroups = GF_TRY(find_cgroups(options));
+  std::string isolation(executor::kNotIsolated);
+  if (options.isolation != GpuIsolation::None) {
+    auto means = isolation_by(options.isolation, cgroups);
+    if (!means && options.needs_isolation) {
+      return fail(
+          Code::Permission,
+          fmt::format("jobs cannot be kept from GPUs they were not given by gpu_isolation = "
+                      "\"{}\" in [runner] of gflow.toml: {}; {}",
+                      gpu_isolation_name(options.isolation),
+                      means.error().message,
+                      isolation_advice(options.isolation)));
+    }
+    if (!means) options.isolation = GpuIsolation::None;
+    isolation = means ? *std::move(means) : "none: " + means.error().message;
+  }
   auto core = std::make_unique<Core>(std::move(options), std::move(cgroups));
+  core->isolation = std::move(isolation);
   GF_CHECK(core->prepare());
   core->remove_spare();
   core->begin_probe();
@@ -149,6 +174,10 @@ void Runner::suspend(JobId job, int attempt, Memory park) { core_->suspend({job,
 void Runner::lend(JobId job, int attempt, Memory most) { core_->lend({job, attempt}, most); }
 
 void Runner::resume(JobId job, int attempt) { core_->resume({job, attempt}); }
+
+void Runner::move(JobId job, int attempt, const GpuMove& move, Memory most) {
+  core_->move({job, attempt}, move, most);
+}
 
 void Runner::change_limit(JobId job,
                           int attempt,
@@ -187,8 +216,11 @@ std::optional<JobId> Runner::owner_of(int pid) const { return core_->owner_of(pi
 
 bool Runner::parks(const std::string& /*node*/) const { return core_->can_park; }
 
+std::string Runner::cannot_move(const std::string& /*node*/) const { return core_->move_said; }
+
 Enforcement Runner::enforcement(const std::string& /*node*/) const {
   Enforcement enforced = core_->cgroups.enforcement();
+  enforced.gpu_isolation = core_->isolation;
   enforced.parking = core_->parking_enforcement();
   enforced.gpu_memory = gpu_enforcement(core_->options);
   enforced.gpu_compute = enforced.gpu_memory;
@@ -197,6 +229,15 @@ Enforcement Runner::enforcement(const std::string& /*node*/) const {
 
 GpuLimits Runner::gpu_limits(JobId job, int attempt) const {
   return AttemptFiles(core_->options.attempts_dir, job, attempt).gpu_limits();
+}
+
+GpuIsolation Runner::isolates(const std::string& /*node*/) const {
+  return core_->options.isolation;
+}
+
+GpuIsolation Runner::gpu_isolation(JobId job, int attempt) const {
+  const auto its = core_->attempts.find({job, attempt});
+  return its == core_->attempts.end() ? GpuIsolation::None : its->second.isolation;
 }
 
 PortBlock Runner::ports(JobId job, int attempt) const {

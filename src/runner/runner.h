@@ -20,6 +20,7 @@ using executor::Adoption;
 using executor::Doubt;
 using executor::Enforcement;
 using executor::Gone;
+using executor::Moved;
 using executor::NeverRan;
 using executor::Over;
 using executor::Parks;
@@ -57,6 +58,9 @@ struct Options {
   std::chrono::milliseconds kill_patience = std::chrono::minutes(2);
   /// How long gflow-park may take: half of it for what a GPU is computing.
   std::chrono::seconds park_patience = std::chrono::minutes(2);
+  GpuIsolation isolation = GpuIsolation::None;  ///< what keeps jobs from GPUs they were not given
+  /// Errors where that cannot be had; false: jobs run without.
+  bool needs_isolation = false;
   bool use_cgroups = true;  ///< false: the fallback, for tests and for `[runner] cgroups = false`
 };
 
@@ -97,6 +101,7 @@ class Runner : public Executor {
   void suspend(JobId job, int attempt, Memory park) override;
   void lend(JobId job, int attempt, Memory most) override;
   void resume(JobId job, int attempt) override;
+  void move(JobId job, int attempt, const GpuMove& move, Memory most) override;
   void change_share_limit(JobId job, int attempt, Share limit) override;
   /// See Executor. The supervisor keeps the limit and the grace. As a job of the same user can stop
   /// that, both are counted here, too: Options::end_patience past the time limit it is told to end
@@ -124,8 +129,11 @@ class Runner : public Executor {
   [[nodiscard]] Memory log_size(JobId job) const override;
   /// The same for whatever node: it serves this machine only.
   [[nodiscard]] GpuLimits gpu_limits(JobId job, int attempt) const override;
+  [[nodiscard]] GpuIsolation gpu_isolation(JobId job, int attempt) const override;
   [[nodiscard]] PortBlock ports(JobId job, int attempt) const override;
   [[nodiscard]] bool parks(const std::string& node) const override;
+  [[nodiscard]] std::string cannot_move(const std::string& node) const override;
+  [[nodiscard]] GpuIsolation isolates(const std::string& node) const override;
   [[nodiscard]] Enforcement enforcement(const std::string& node) const override;
 
   /// The job a process belongs to, by its ancestors up to a shim; empty if it is not gflow's.

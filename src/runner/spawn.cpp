@@ -153,16 +153,37 @@ int reap(const os::Fd& process) {
   return info.si_code == CLD_EXITED ? 0 : info.si_status;
 }
 
-Result<void> probe_cgroup(const std::string& program, const std::string& directory) {
+namespace {
+
+/// 0, or the errno that a shim ended with.
+Result<int> run_probe(std::vector<std::string> arguments) {
   SpawnPlan plan;
   plan.open(STDERR_FILENO, "/dev/null", O_WRONLY);
-  const int pid = GF_TRY(plan.run({program, "--probe", directory}, STDERR_FILENO + 1));
+  const int pid = GF_TRY(plan.run(std::move(arguments), STDERR_FILENO + 1));
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  errno = WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+}
+
+}  // namespace
+
+Result<void> probe_cgroup(const std::string& program, const std::string& directory) {
+  errno = GF_TRY(run_probe({program, "--probe", directory}));
+  if (errno == 0) return {};
   return os::errno_error("join", directory);
+}
+
+Result<void> probe_filter(const std::string& program,
+                          const std::string& directory,
+                          const std::string& device) {
+  errno = GF_TRY(run_probe({program, "--probe-filter", directory, device}));
+  if (errno == 0) return {};
+  if (errno == EBADE) {
+    return fail(Code::Failure,
+                "processes in " + directory + " can open " + device + " all the same");
+  }
+  return os::errno_error("try the device filter of", directory);
 }
 
 }  // namespace gflow::runner

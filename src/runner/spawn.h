@@ -54,5 +54,9 @@ int reap(const os::Fd& process);
 /// Runs `gflow-shim --probe` on a control group and waits for its end, some milliseconds.
 /// Errors: why a process cannot join it.
 [[nodiscard]] Result<void> probe_cgroup(const std::string& program, const std::string& directory);
+/// The same of one with a filter. Errors: why processes in it are not kept from opening `device`.
+[[nodiscard]] Result<void> probe_filter(const std::string& program,
+                                        const std::string& directory,
+                                        const std::string& device);
 
 }  // namespace gflow::runner

@@ -12,6 +12,7 @@
 #include "attempt/control.h"
 #include "attempt/order.h"
 #include "base/result.h"
+#include "core/gpu_isolation.h"
 #include "core/job.h"
 #include "os/child.h"
 #include "os/fd.h"
@@ -63,6 +64,7 @@ struct ParkingJob {
   os::Fd wanted{};      ///< readable once it wants it back; none where that is known, or not to be
   /// Of one that is to be suspended: so much of it may be taken to host memory; 0: it keeps it.
   Memory most{};
+  std::optional<GpuMove> move{};     ///< to another GPU, instead of where it was
   std::optional<os::Child> child{};  ///< at work
   bool takes = false;                ///< what that does: else it gives back
   bool is_fresh = false;             ///< how it stood was known when that was started
@@ -91,6 +93,7 @@ struct Watched {
   Traces traces{};
   std::string kill_cgroup{};                         ///< "": none
   std::string freeze_cgroup{};                       ///< "": none
+  GpuIsolation isolation = GpuIsolation::None;       ///< what keeps it from GPUs of others
   bool started = false;                              ///< its program is known to have run
   std::chrono::steady_clock::time_point launched{};  ///< by this daemon
   ExpectedEnd expected{};

@@ -24,6 +24,7 @@ extern const api::Operation kUpdateJob;
 extern const api::Operation kCancelJob;
 extern const api::Operation kSuspendJob;
 extern const api::Operation kResumeJob;
+extern const api::Operation kMoveJob;
 extern const api::Operation kExplainJob;
 extern const api::Operation kShowQueue;
 extern const api::Operation kShowDefrag;

@@ -178,6 +178,23 @@ constexpr api::Operation kResumeJob = acts_on_one({
     .segment_example = kJobExample,
 });
 
+constexpr api::Operation kMoveJob = moves_one({
+    .id = "move_job",
+    .tag = "jobs",
+    .summary = tr_later("Move a running job to another GPU of its node"),
+    .description = tr_later(
+        "Its programs run on; their calls of the driver wait for the seconds in which what they "
+        "have of the GPU goes by way of host memory. Only a job with one whole NVIDIA GPU moves, "
+        "to "
+        "a free one of the same model and size, and where the driver can (580 or newer). It is "
+        "answered as soon as that is decided: move of Job says from where to where until it is "
+        "there, move_refused why it stayed."),
+    .segment = kJobSegment,
+    .segment_example = kJobExample,
+    .body = "JobMove",
+    .example = R"({"gpu": 1, "running_only": true})",
+});
+
 constexpr api::Operation kExplainJob = shows_one({
     .id = "explain_job",
     .tag = "jobs",
@@ -212,7 +229,8 @@ constexpr api::Operation kShowDefrag = {
     .description = tr_later(
         "For the first jobs of the queue, in its order: the cheapest moves after which there is "
         "room, or why no move helps. Each begins where those before it end. A job that moves is "
-        "one that may be stopped and queued again; it loses what it has run. Nothing is changed."),
+        "one that may be stopped and queued again; it loses what it has run. Jobs that start "
+        "together have one plan. Nothing is changed."),
     .is_shared = true,
     .answers = {{{200, "Defrag"}}},
 };

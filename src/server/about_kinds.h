@@ -29,6 +29,13 @@ namespace gflow::server::about {
   return told;
 }
 
+/// The same with a body, which may not fit.
+[[nodiscard]] constexpr api::Operation moves_one(api::Operation told) {
+  told = acts_on_one(told);
+  told.errors = {404, 409, 412, 422};
+  return told;
+}
+
 /// Where an allocation is shown.
 inline constexpr std::string_view kAllocationPattern = "/api/v1/gpu/allocations/{id}";
 

@@ -14,7 +14,7 @@ void show_defrag(Exchange exchange, DefragQuery query) {
   const Shown shown(exchange.caller, service.state());
   api::DefragView view;
   for (DefragPlan& plan : service.state().defrag(query.most, service.now())) {
-    if (!shown.knows(plan.job)) continue;
+    if (!shown.knows(plan.job)) continue;  // those that start together are of one user
     plan.other_moves = static_cast<int>(std::erase_if(
         plan.moves, [&shown](const DefragMove& move) { return !shown.knows(move.job); }));
     if (plan.behind && !shown.knows(*plan.behind)) plan.behind.reset();

@@ -144,7 +144,8 @@ TEST(EventJournal, TellsOnlyWhatIsAskedFor) {
   journal.add(kNow, DeviceChange{.node = "lab1", .gpu = 4});
   journal.add(kNow, NodeChange{.node = "lab1", .what = NodeChange::What::Drained, .by = "root"});
   EXPECT_EQ(nodes.ids(), Ids{14}) << "and none of its own";
-  EXPECT_TRUE(nodes.text.contains(R"("change":"drained","gpu":null,"reason":null,"by":"root")"));
+  EXPECT_TRUE(
+      nodes.text.contains(R"("change":"drained","gpu":null,"uuid":"","reason":null,"by":"root")"));
   EXPECT_FALSE(nodes.text.contains("device.changed"));
   EXPECT_FALSE(devices.text.contains("node.changed"));
 }

@@ -93,6 +93,7 @@ void Facade::request(engine::Event event, Answer answer, Check check) {
                  [&](const engine::event::Cancel& asked) { cancel(asked, answer); },
                  [&](const engine::event::Hold& asked) { hold(asked, answer); },
                  [&](const engine::event::Release& asked) { release(asked, answer); },
+                 [&](const engine::event::ApplyDefrag& asked) { move(asked, answer); },
                  [&](const auto& /*other*/) { answer(not_here()); },
              },
              event);
@@ -121,6 +122,10 @@ api::DaemonView Facade::daemon(OthersJobs /*shown*/) const {
 Result<void> Facade::ready() const {
   if (troubles_.empty()) return {};
   return fail(Code::Unreachable, tr("parts of what is shown here cannot be read now"));
+}
+
+void Facade::move(const engine::event::ApplyDefrag& /*asked*/, const Answer& answer) {
+  answer(not_here());
 }
 
 Result<void> Facade::keep_tokens(std::vector<Token> /*tokens*/) { return not_here(); }

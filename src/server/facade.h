@@ -27,8 +27,8 @@ struct Elsewhere {
 [[nodiscard]] const Elsewhere* elsewhere_of(std::span<const Elsewhere> table, const Route& route);
 
 /// The routes about another scheduler: what that one decides is shown, and jobs are submitted,
-/// cancelled, held and released with it. Nothing is decided here and nothing kept. The loop's one
-/// thread owns it.
+/// cancelled, held, released and, where it can, moved with it. Nothing is decided here and nothing
+/// kept. The loop's one thread owns it.
 class Facade : public Service {
  public:
   struct About {
@@ -46,6 +46,10 @@ class Facade : public Service {
   [[nodiscard]] const engine::State& state() const final { return state_; }
   [[nodiscard]] Now now() const final;
   [[nodiscard]] GpuLimits gpu_limits(const Job& /*job*/) const final { return {}; }
+  [[nodiscard]] std::optional<JobId> owner_of(int /*pid*/) const final { return std::nullopt; }
+  [[nodiscard]] std::optional<GpuIsolation> gpu_isolation(const Job& /*job*/) const final {
+    return std::nullopt;
+  }
   [[nodiscard]] PortBlock ports(const Job& /*job*/) const final { return {}; }
   [[nodiscard]] Result<void> serves(const Route& route) const final;
   [[nodiscard]] std::optional<std::string> told(const Job& job) const final;
@@ -80,6 +84,8 @@ class Facade : public Service {
   virtual void cancel(const engine::event::Cancel& asked, const Answer& answer) = 0;
   virtual void hold(const engine::event::Hold& asked, const Answer& answer) = 0;
   virtual void release(const engine::event::Release& asked, const Answer& answer) = 0;
+  /// Refused where moves are no matter of that scheduler.
+  virtual void move(const engine::event::ApplyDefrag& asked, const Answer& answer);
 
   About about_;
   engine::State state_;

@@ -35,6 +35,11 @@ class FakeService : public Service {
 
   [[nodiscard]] const engine::State& state() const override { return state_; }
   [[nodiscard]] Now now() const override { return now_; }
+  [[nodiscard]] std::optional<JobId> owner_of(int /*pid*/) const override { return owner; }
+  std::optional<JobId> owner;  ///< of every process
+  [[nodiscard]] std::optional<GpuIsolation> gpu_isolation(const Job& /*job*/) const override {
+    return GpuIsolation::Filter;
+  }
   [[nodiscard]] GpuLimits gpu_limits(const Job& /*job*/) const override {
     return {.memory = GpuLimit::Interposer};
   }

@@ -192,6 +192,23 @@ Result<api::SubmitRequest> submission_of_need(const api::GpuNeed& need,
   return request;
 }
 
+/// What is allocated is for these processes, which a job they are of may keep from opening it.
+Result<void> check_can_be_opened(const Service& service, const HeldFor& held_for) {
+  for (const auto& process : {held_for.owner, held_for.waiter}) {
+    const auto its = process ? service.owner_of(process->pid) : std::nullopt;
+    const Job* job = its ? service.state().find(*its) : nullptr;
+    if (job == nullptr) continue;
+    if (service.gpu_isolation(*job).value_or(GpuIsolation::None) == GpuIsolation::None) continue;
+    return fail(Code::WrongState,
+                tr_format("process {} belongs to job {}, which cannot open GPUs that it was not "
+                          "given: request them with that job ('gbatch --gpus'), or from outside "
+                          "of jobs",
+                          process->pid,
+                          job->id.value));
+  }
+  return {};
+}
+
 /// Why it could not start now if nothing waited ahead; "" if it could.
 std::string refusal_of(const Exchange& exchange, const JobSpec& spec) {
   const Service& service = exchange.service;
@@ -254,6 +271,9 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   }
   auto wanted = wanted_of(need, exchange.caller, service.state());
   if (!wanted) return exchange.respond(problem(wanted.error()));
+  if (const auto opens = check_can_be_opened(service, wanted->held_for); !opens) {
+    return exchange.respond(problem(opens.error()));
+  }
   auto request =
       submission_of_need(need, *std::move(wanted), exchange.caller, service.state().policy());
   if (!request) return exchange.respond(problem(request.error()));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/gpu_nodes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -186,6 +188,7 @@ api::GpuHealth health_of(const std::vector<api::NodeView>& nodes,
                          const std::vector<api::UnhealthyNode>& unhealthy) {
   api::GpuHealth health;
   health.total_nodes = static_cast<int>(nodes.size());
+  bool are_cut = true;  // those of which slices are made
   for (const api::NodeView& node : nodes) {
     add_problems(health.problems, node);
     const bool is_reached = node.unreachable.empty();
@@ -195,12 +198,18 @@ api::GpuHealth health_of(const std::vector<api::NodeView>& nodes,
       const std::string problem = problem_of(node, device);
       if (!problem.empty()) health.problems.push_back(problem);
     }
+    for (const api::MigRoomView& room : node.mig_room) {
+      const std::string why = room.drained ? drained_text(room.drained_reason) : room.trouble;
+      if (why.empty()) continue;
+      are_cut = false;
+      health.problems.push_back(fmt::format("{}: {}: {}", node.name, room.gpu, why));
+    }
   }
   for (const api::UnhealthyNode& node : unhealthy) {
     health.problems.push_back(tr_format("{}: launches fail: {}", node.node, node.reason));
   }
   health.initialized = !check_devices_known(nodes);
-  const bool is_whole = health.usable_gpus == health.total_gpus && unhealthy.empty();
+  const bool is_whole = health.usable_gpus == health.total_gpus && are_cut && unhealthy.empty();
   health.status = !health.initialized ? "unhealthy" : is_whole ? "healthy" : "degraded";
   return health;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is told of GPUs over REST, and who gets some.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -57,6 +58,29 @@ TEST(Allocations, ThatAreRefusedLeaveNothingAndAreNotRemembered) {
     const auto given = allocate(desk, R"({"gpu_count":1})", key);
     EXPECT_TRUE(given.success) << given.error_message;
   }
+}
+
+/// The fake service says of every running job that it is kept from GPUs of others.
+TEST(Allocations, ForAProcessOfAJobThatCouldNotOpenThemAreRefused) {
+  FakeDesk desk;
+  const Helpers helpers;
+  const Principal own{.name = "own", .uid = ::geteuid(), .projects = {}};
+  const auto ask = [&](std::string_view more) {
+    const std::string need = R"({"gpu_count":1)" + std::string(more) + "}";
+    return desk.ask(own, {.method = "POST", .path = "/api/v1/gpu/allocate", .body = need});
+  };
+  const auto running = ask("");
+  ASSERT_TRUE(running && running->status == 200U);
+  desk.service.owner = desk.read(*running, api::read_gpu_allocation).allocation_id;
+  const std::string pid = R"(,"pid":)" + std::to_string(::getpid());
+  const auto refused = ask(pid);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 409U);
+  EXPECT_NE(refused->body.find("cannot open GPUs that it was not given"), std::string::npos)
+      << refused->body;
+  desk.service.owner.reset();
+  const auto outside = ask(pid);
+  EXPECT_TRUE(outside && outside->status == 200U);
 }
 
 TEST(Allocations, ThatEndNowAreNotRenewedInVain) {

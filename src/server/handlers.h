@@ -28,6 +28,7 @@ void suspend_jobs(Exchange exchange);
 void suspend_job(Exchange exchange);
 void resume_jobs(Exchange exchange);
 void resume_job(Exchange exchange);
+void move_job(Exchange exchange);
 // job.cpp
 void show_job(Exchange exchange);
 void show_newest_job(Exchange exchange, NewestQuery query);

@@ -84,6 +84,15 @@ void resume_job(Exchange exchange) {
   act_on_one(exchange, [&](JobId id) { return engine::event::Resume{{id}, exchange.caller}; });
 }
 
+void move_job(Exchange exchange) {
+  read_body<api::MoveRequest>(
+      std::move(exchange), api::read_move_request, [](Exchange known, api::MoveRequest asked) {
+        act_on_one(known, [&](JobId id) {
+          return engine::event::Move{id, asked.gpu, asked.running_only, known.caller};
+        });
+      });
+}
+
 Service::Answer changed(std::function<void(Reply)> respond) {
   return [respond = std::move(respond)](const Result<std::vector<JobId>>& jobs) {
     respond(jobs ? json_reply(api::write_job_ids(*jobs)) : problem(jobs.error()));

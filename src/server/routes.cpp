@@ -81,6 +81,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"DELETE", "/api/v1/jobs/{id}", Verb::Change, kHandler<cancel_job>, about::kCancelJob},
     {"POST", "/api/v1/jobs/{id}/suspend", Verb::Change, kHandler<suspend_job>, about::kSuspendJob},
     {"POST", "/api/v1/jobs/{id}/resume", Verb::Change, kHandler<resume_job>, about::kResumeJob},
+    {"POST", "/api/v1/jobs/{id}/move", Verb::Change, kHandler<move_job>, about::kMoveJob},
     {"GET", "/api/v1/jobs/{id}/explain", Verb::Read, kHandler<explain_job>, about::kExplainJob},
     {"GET", "/api/v1/jobs/{id}/log", Verb::Inspect, kHandler<show_job_log>, about::kShowJobLog},
     {"GET", "/api/v1/queue", Verb::Read, kHandler<show_queue>, about::kShowQueue},

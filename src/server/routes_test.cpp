@@ -43,6 +43,7 @@ constexpr Right kRights[] = {
     {"DELETE", "/api/v1/jobs/7", Role::User},
     {"POST", "/api/v1/jobs/7/suspend", Role::User},
     {"POST", "/api/v1/jobs/7/resume", Role::User},
+    {"POST", "/api/v1/jobs/7/move", Role::User},
     {"GET", "/api/v1/jobs/7/explain", Role::User},
     {"GET", "/api/v1/jobs/7/log", Role::User},
     {"GET", "/api/v1/queue", Role::User},

@@ -55,6 +55,11 @@ class Service {
   }
   /// By what means a job that is under way is held to its part of a GPU.
   [[nodiscard]] virtual GpuLimits gpu_limits(const Job& job) const = 0;
+  /// The job that a process of this machine belongs to; empty if it is none of gflow's.
+  [[nodiscard]] virtual std::optional<JobId> owner_of(int pid) const = 0;
+  /// What keeps a job that has started from GPUs it was not given; empty where that is not gflow's
+  /// doing.
+  [[nodiscard]] virtual std::optional<GpuIsolation> gpu_isolation(const Job& job) const = 0;
   /// The TCP ports a job that is under way was given on its node; none if it was given none.
   [[nodiscard]] virtual PortBlock ports(const Job& job) const = 0;
 

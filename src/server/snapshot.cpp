@@ -64,8 +64,12 @@ void show(api::SnapshotJob& shown, const Running& running) {
                                 requeues,
                                 suspended_by,
                                 lends,
+                                move,
+                                move_refused,
                                 parked,
-                                watches] = running;
+                                watches,
+                                isolation,
+                                left] = running;
   shown.requeues = requeues;
   shown.suspended = suspended.has_value();
   shown.suspended_by_hand = !suspended_by.empty();

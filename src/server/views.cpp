@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "core/catalogue.h"
+#include "placement/cutting.h"
 #include "server/shown.h"
 
 namespace gflow::server {
@@ -41,9 +43,15 @@ void add_attempt(api::JobView& view, const Service& service, const Job& job) {
   if (shares && !is_pending(job) && !std::holds_alternative<Ended>(job.state)) {
     view.gpu_limits = service.gpu_limits(job);
   }
+  const bool runs = !is_pending(job) && !std::holds_alternative<Ended>(job.state);
+  if (runs && !job.spec.allocation) view.gpu_isolation = service.gpu_isolation(job);
   const auto* running = std::get_if<Running>(&job.state);
   if (running != nullptr && running->parked != ParkedMemory{}) view.parked = running->parked;
   view.lends = running != nullptr && running->lends;
+  if (running != nullptr && running->move) {
+    view.move = api::MoveView{running->move->from, running->move->to};
+  }
+  if (running != nullptr) view.move_refused = running->move_refused;
   view.gpu_idle = service.state().gpu_idle(job, service.now());
   view.attempt = attempt->number;
   view.pid = attempt->pid;
@@ -123,6 +131,21 @@ api::UnhealthyNode unhealthy_node(const engine::State& state, const NodeHealth& 
   return view;
 }
 
+/// One of which something is in the way has no room.
+api::MigRoomView mig_room_view(const engine::State& state,
+                               const std::string& node,
+                               const MigGpu& gpu) {
+  const Drain* drain = drain_of_cut_gpu(state.drains(), node, gpu.uuid);
+  const bool has_room = gpu.unread.empty() && drain == nullptr;
+  return {.gpu = gpu.uuid,
+          .model_short = catalogue::device_model("nvidia", gpu.model, std::nullopt),
+          .profiles = has_room ? placement::room_of(gpu) : std::vector<std::string>{},
+          .trouble = gpu.unread,
+          .refused = state.refused_slice(node, gpu.uuid),
+          .drained = drain != nullptr,
+          .drained_reason = drain != nullptr ? drain->reason : ""};
+}
+
 api::NodeView node_view(const engine::State& state, const engine::NodeRecord& record) {
   const Machine& machine = record.machine;
   const engine::Totals totals = state.totals(machine.name);
@@ -140,6 +163,10 @@ api::NodeView node_view(const engine::State& state, const engine::NodeRecord& re
   view.labels = machine.labels;
   for (const Device& device : machine.devices) {
     view.devices.push_back(device_view(state, machine.name, device));
+  }
+  for (const MigGpu& gpu : machine.mig_gpus) {
+    if (!state.policy().cuts(gpu.uuid)) continue;
+    view.mig_room.push_back(mig_room_view(state, machine.name, gpu));
   }
   for (const Drain& drain : state.drains()) {
     const bool is_its = drain.node == machine.name;
@@ -181,6 +208,7 @@ api::JobView view_for(const Principal& caller, const Service& service, const Job
   hide_private(view.spec);
   view.log_path.clear();
   if (view.parked) view.parked->refused.clear();  // it may name what the job does
+  view.move_refused.clear();
   if (!sight_of(caller).names(job.spec.user)) hide_names(view);
   return view;
 }

@@ -38,6 +38,7 @@ struct Settings {
   std::string socket;  ///< "" for the usual place
   std::string log_level = "info";
   bool cgroups = true;
+  std::string gpu_isolation = "auto";  ///< [runner]
   Memory ballast = Memory::mib(16);
   std::chrono::seconds backup_interval{3600};
   std::size_t max_backups = 3;

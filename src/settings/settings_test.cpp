@@ -33,6 +33,7 @@ std::string another_value(const Setting& setting) {
     case Type::Address:
       return "[::1]:0";
     case Type::List:
+      if (setting.name == "cut_gpus") return "GPU-other";
       return setting.name == "allowed_origins" ? "https://other" : "other";
     case Type::Text:
       if (setting.name == "hpc_job_mapping_dir") return "/other";

@@ -284,6 +284,19 @@ void add_placement(std::vector<Setting>& table) {
       [](auto& s) -> auto& { return s.policy.placement_options.fragmentation_weight; });
 }
 
+Result<void> read_cut_gpus(Settings& settings, const std::string& text) {
+  const std::vector<std::string> named = read_list(text);
+  for (const std::string& gpu : named) {
+    if (gpu == engine::Policy::kAllGpus || gpu.starts_with("GPU-")) continue;
+    return fail(Code::Usage,
+                tr_format("'{}' is no UUID of a GPU: write all, or UUIDs as 'nvidia-smi -L' lists "
+                          "them, such as GPU-5f0c...",
+                          printable(gpu)));
+  }
+  settings.policy.cut_gpus = named;
+  return {};
+}
+
 void add_sharing(std::vector<Setting>& table) {
   static constexpr std::string_view kSection = "sharing";
   constexpr std::int64_t kMaxJobs = 1000;
@@ -320,6 +333,16 @@ void add_sharing(std::vector<Setting>& table) {
         .help = tr_later("a job that leaves its whole GPU idle for so long lends it to one with "
                          "--preemptible=requeue until it uses it again; 0s: none does")},
       [](auto& s) -> auto& { return s.policy.lend_idle_after; });
+  table.push_back({.section = kSection,
+                   .name = "cut_gpus",
+                   .type = Type::List,
+                   .part = kPolicy,
+                   .naming = Naming::Nobody,
+                   .help = tr_later(
+                       "GPUs with MIG enabled of which slices are made and removed as jobs request "
+                       "them: \"GPU-5f0c..., GPU-77ab...\" or \"all\""),
+                   .write = [](const Settings& s) { return write_list(s.policy.cut_gpus); },
+                   .read = read_cut_gpus});
 }
 
 void add_limits(std::vector<Setting>& table) {
@@ -401,6 +424,14 @@ void add_rest(std::vector<Setting>& table) {
                        .applies = kRestart,
                        .help = tr_later("use control groups where possible; false: never")},
                      [](auto& s) -> auto& { return s.cgroups; }));
+  table.push_back(of(S{.section = "runner",
+                       .name = "gpu_isolation",
+                       .type = Type::Choice,
+                       .applies = kRestart,
+                       .choices = {"auto", "filter", "landlock", "none"},
+                       .help = tr_later("what keeps jobs from GPUs they were not given: auto, "
+                                        "filter, landlock or none")},
+                     [](auto& s) -> auto& { return s.gpu_isolation; }));
   table.push_back(of(S{.section = "runner",
                        .name = "launch_backoff",
                        .part = kPolicy,

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "share/account_file.h"
+#include "share/gang.h"
 
 namespace gflow::share {
 namespace {
@@ -317,6 +318,18 @@ TEST(Account, UseOfManyProcessesIsOneSum) {
               0);
   }
   EXPECT_EQ(account.book().device(0).due.load(), 1 + 3 * 1000 * 28);
+}
+
+TEST(Gang, IsLaidOutAsDocumented) {
+  const std::string bytes = encode_gang();
+  EXPECT_EQ(bytes.size(), 24'832U);
+  EXPECT_EQ(bytes.substr(0, 8), std::string("gang\n1\n\0", 8));
+  EXPECT_EQ(bytes.find_first_not_of('\0', 16), std::string::npos);
+  EXPECT_EQ(offsetof(Gang, busy_since), 32U);
+  EXPECT_EQ(offsetof(Gang, leads), 160U);
+  EXPECT_EQ(offsetof(Gang, members), 256U);
+  EXPECT_EQ(turn_name(0), "turn.0");
+  EXPECT_EQ(turn_name(15), "turn.15");
 }
 
 }  // namespace

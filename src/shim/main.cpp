@@ -2,7 +2,8 @@
 // gflow-shim ATTEMPT-DIRECTORY: supervises one attempt of a job. Started by the runner with the
 // write end of its status pipe as descriptor 3. gflow-shim --standby ROOM V2GROUP GROUP...: the
 // same, for an attempt it is told later through the socket that is its descriptor 4. gflow-shim
-// --probe DIR...: joins control groups and ends. gflow-shim --hold [PID START
+// --probe DIR...: joins control groups and ends. gflow-shim --probe-filter DIR DEVICE: joins one,
+// and ends with whether that keeps it from the device. gflow-shim --hold [PID START
 // [WAITER START]]: what an allocation runs in place of a program: ends with the first of these
 // processes, else when it is told to. gflow-shim --launch MODE COMMAND...: what a job of several
 // processes runs in place of its command.
@@ -30,6 +31,9 @@ int main(int argc, char** argv) {
   constexpr int kStatus = 3;
   if (argc >= 3 && std::string_view(argv[1]) == "--probe") {
     return gflow::shim::probe_cgroups(argc - 2, argv + 2);
+  }
+  if (argc == 4 && std::string_view(argv[1]) == "--probe-filter") {
+    return gflow::shim::probe_filter(argv[2], argv[3]);
   }
   if (argc >= 4 && std::string_view(argv[1]) == "--standby") {
     constexpr int kOrders = 4;

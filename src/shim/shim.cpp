@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/shim.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -182,6 +183,13 @@ int probe_cgroups(int count, char** directories) {
     if (!write_path(std::string(directories[i]) + "/cgroup.procs", "0")) return errno;
   }
   return 0;
+}
+
+int probe_filter(const char* group, const char* device) {
+  if (!write_path(std::string(group) + "/cgroup.procs", "0")) return errno;
+  const Fd opened(::open(device, O_RDONLY | O_CLOEXEC));
+  if (opened.valid()) return EBADE;
+  return errno == EPERM ? 0 : errno;
 }
 
 }  // namespace gflow::shim

@@ -20,5 +20,8 @@ namespace gflow::shim {
 
 /// Joins each of the control group directories, as a job would; 0 if that worked, else errno.
 [[nodiscard]] int probe_cgroups(int count, char** directories);
+/// Joins one, and finds out whether that keeps it from opening a device: 0 if it does, else errno,
+/// EBADE if it could be opened.
+[[nodiscard]] int probe_filter(const char* group, const char* device);
 
 }  // namespace gflow::shim

@@ -104,6 +104,11 @@ const Stop* stop_of(const JobState& state) {
   return stop != nullptr && *stop ? &**stop : nullptr;
 }
 
+const GpuMove* move_of(const JobState& state) {
+  const auto* running = std::get_if<Running>(&state);
+  return running != nullptr && running->move ? &*running->move : nullptr;
+}
+
 void bind_queued(Query& query, const Queued* queued) {
   bind_columns(query, queued);
   if (queued == nullptr || queued->victims.empty()) {
@@ -124,6 +129,7 @@ JobState read_state(Query& query, const StateColumns& row) {
   std::optional<Attempt> attempt = read_optional<Attempt>(query);
   Running running;
   read_columns(query, running);
+  running.move = read_optional<GpuMove>(query);
   std::optional<Stop> stop = read_optional<Stop>(query);
   std::optional<Ended> ended = read_optional<Ended>(query);
   const bool active = row.kind == Kind::Starting || row.kind == Kind::Running;
@@ -166,6 +172,7 @@ std::vector<std::string> job_columns() {
   std::vector<std::string> all = waiting_columns();
   add_columns<Attempt>(all);
   add_columns<Running>(all);
+  add_columns<GpuMove>(all);
   add_columns<Stop>(all);
   add_columns<Ended>(all);
   return all;
@@ -218,6 +225,7 @@ void bind_row(Query& query, const Job& job, const RangeColumns& range) {
   bind_columns(query, std::get_if<Held>(&job.state));
   bind_columns(query, attempt_of(job));
   bind_columns(query, std::get_if<Running>(&job.state));
+  bind_columns(query, move_of(job.state));
   bind_columns(query, stop_of(job.state));
   bind_columns(query, std::get_if<Ended>(&job.state));
 }

@@ -27,6 +27,7 @@
 #include "store/payload_row.h"
 #include "store/schema.h"
 #include "store/sidecar.h"
+#include "store/slice_rows.h"
 
 namespace gflow::store {
 namespace {
@@ -214,6 +215,10 @@ Result<std::vector<Drain>> Salvage::drains() {
 
 Result<std::vector<NodeHealth>> Salvage::unhealthy() {
   return what_can_be_read(core_->whole, [this] { return read_health_rows(core_->database); });
+}
+
+Result<std::vector<MadeSlice>> Salvage::slices() {
+  return what_can_be_read(core_->whole, [this] { return read_slice_rows(core_->database); });
 }
 
 Result<Lived> Salvage::lived() {

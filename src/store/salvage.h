@@ -39,6 +39,7 @@ class Salvage {
   /// Those that can be read.
   [[nodiscard]] Result<std::vector<Drain>> drains();
   [[nodiscard]] Result<std::vector<NodeHealth>> unhealthy();
+  [[nodiscard]] Result<std::vector<MadeSlice>> slices();
   [[nodiscard]] Result<Lived> lived();
 
  private:

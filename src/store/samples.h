@@ -36,7 +36,7 @@ class Directory {
 [[nodiscard]] Outcome outcome();
 /// A payload with bytes no text has.
 [[nodiscard]] Payload payload();
-constexpr int kNewestSchema = 21;
+constexpr int kNewestSchema = 23;
 /// Every shape of JobState, each with ids of its own: what tests/upgrade/schema_<schema>.db holds,
 /// ascending by id.
 [[nodiscard]] std::vector<Job> every_state(int schema = kNewestSchema);
@@ -52,6 +52,9 @@ constexpr int kNewestSchema = 21;
 
 /// From schema 7 on.
 [[nodiscard]] std::vector<NodeHealth> unhealthy();
+
+/// From schema 22 on.
+[[nodiscard]] std::vector<MadeSlice> slices();
 
 /// From schema 13 on.
 [[nodiscard]] std::vector<Token> tokens();

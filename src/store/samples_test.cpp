@@ -229,6 +229,11 @@ std::vector<Job> states_of(int schema) {
   if (schema >= 21) {
     jobs.insert(jobs.end() - 1, full(25, Running{.attempt = attempt(), .lends = true}));
   }
+  if (schema >= 23) {
+    const GpuMove move{.from = 2, .to = 0, .from_uuid = "GPU-2", .to_uuid = "GPU-0"};
+    jobs.insert(jobs.end() - 1,
+                full(26, Running{.attempt = attempt(), .move = move, .move_refused = "no room"}));
+  }
   for (Job& job : jobs) {
     if (auto* ended = std::get_if<Ended>(&job.state)) ended->lived = milliseconds(7'654'321);
   }
@@ -288,6 +293,11 @@ std::vector<NodeHealth> unhealthy() {
   using std::chrono::milliseconds;
   return {{"gpu-1", "no space left", 3, milliseconds(7'777'777), JobId(8), {JobId(2), JobId(9)}},
           {"gpu-2", "", 1, milliseconds(1), {}, {}}};
+}
+
+std::vector<MadeSlice> slices() {
+  return {{"gpu-1", "GPU-5d", "3g.40gb", 4, 4, SliceStage::Made, "MIG-7e", 2, JobId(3)},
+          {"gpu-1", "GPU-6e", "1g.10gb", 6, 1, SliceStage::Making}};
 }
 
 std::vector<Token> tokens() {

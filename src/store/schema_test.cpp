@@ -31,6 +31,7 @@ void write_golden(const std::string& path) {
   batch.submissions = {{1000, kKey, {JobId(1), JobId(2), JobId(4)}, kDigest}};
   batch.drains = drains();
   batch.unhealthy = unhealthy();
+  batch.slices = slices();
   batch.tokens = tokens();
   batch.forgotten = kForgotten;
   ASSERT_TRUE(store->commit(batch));
@@ -105,6 +106,8 @@ TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
                 migration.number < 7 ? std::vector<NodeHealth>() : unhealthy());
       EXPECT_EQ(store->load().value().tokens,
                 migration.number < 13 ? std::vector<Token>() : tokens());
+      EXPECT_EQ(store->load().value().slices,
+                migration.number < 22 ? std::vector<MadeSlice>() : slices());
       EXPECT_EQ(store->load().value().forgotten,
                 migration.number < 19 ? first_end_of(jobs) : kForgotten);
       // Whatever it came from, it takes what the newest schema knows.

@@ -26,6 +26,7 @@
 #include "store/lived_row.h"
 #include "store/payload_row.h"
 #include "store/schema.h"
+#include "store/slice_rows.h"
 #include "store/token_rows.h"
 
 namespace gflow::store {
@@ -278,6 +279,7 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
   }
   if (batch.drains) write_drain_rows(database, *batch.drains);
   if (batch.unhealthy) write_health_rows(database, *batch.unhealthy);
+  if (batch.slices) write_slice_rows(database, *batch.slices);
   if (batch.tokens) write_token_rows(database, *batch.tokens);
   events.withdrawn();
   if (batch.events != nullptr) events.add(*batch.events);
@@ -337,6 +339,7 @@ Loaded Store::Core::load(const TakeWaiting& take) {
   }
   loaded.drains = read_drain_rows(database);
   loaded.unhealthy = read_health_rows(database);
+  loaded.slices = read_slice_rows(database);
   loaded.tokens = read_token_rows(database);
   loaded.lived = read_lived(database);
   const auto forgotten = database.execAndGet("SELECT forgotten_ms FROM meta");
@@ -441,6 +444,8 @@ Result<void> Store::rename_node(Loaded& loaded, const std::string& name) {
   if (!loaded.drains.empty()) batch.drains = loaded.drains;
   for (NodeHealth& health : loaded.unhealthy) rename(health.node);
   if (!loaded.unhealthy.empty()) batch.unhealthy = loaded.unhealthy;
+  for (MadeSlice& slice : loaded.slices) rename(slice.node);
+  if (!loaded.slices.empty()) batch.slices = loaded.slices;
   loaded.node = name;
   return commit(batch);
 }

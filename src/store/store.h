@@ -15,6 +15,7 @@
 #include "core/job_event.h"
 #include "core/job_range.h"
 #include "core/machine.h"
+#include "core/made_slice.h"
 #include "core/node_health.h"
 #include "core/token.h"
 #include "store/backup.h"
@@ -40,7 +41,8 @@ struct Loaded {
   JobId next_id;                   ///< smallest id never given out
   std::vector<Drain> drains{};
   std::vector<NodeHealth> unhealthy{};  ///< by node
-  std::vector<Token> tokens{};          ///< by owner and name
+  std::vector<MadeSlice> slices{};
+  std::vector<Token> tokens{};  ///< by owner and name
   Lived lived{};
   std::optional<WallTime> forgotten{};  ///< see Batch
   std::string node{};  ///< what the daemon's node was called; "" in stores that did not name it
@@ -82,6 +84,7 @@ struct Batch {
   std::optional<JobId> next_id = {};
   std::optional<std::vector<Drain>> drains = {};  ///< all there are from now on, in their order
   std::optional<std::vector<NodeHealth>> unhealthy = {};  ///< the same
+  std::optional<std::vector<MadeSlice>> slices = {};      ///< the same
   std::optional<std::vector<Token>> tokens = {};          ///< the same
   std::optional<std::string> node = {};                   ///< what the daemon's node is called
   /// Written with the rest; alone it is no reason to. The age of `submissions` is counted on it.
@@ -93,7 +96,7 @@ struct Batch {
 
   [[nodiscard]] bool empty() const {
     return saves.empty() && ranges.empty() && forgets.empty() && submissions.empty() && !next_id &&
-           !drains && !unhealthy && !tokens && !node;
+           !drains && !unhealthy && !slices && !tokens && !node;
   }
 };
 

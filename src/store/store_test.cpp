@@ -109,6 +109,28 @@ TEST(StoreTest, WhatIsKnownOfNodesThatFailIsReplacedAsAWhole) {
   EXPECT_TRUE(kept().empty());
 }
 
+TEST(StoreTest, SlicesAreReplacedAsAWholeAndFollowTheNameOfTheNode) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  const auto kept = [&] { return open(path)->load().value().slices; };
+  std::vector<MadeSlice> made = slices();
+  ASSERT_TRUE(open(path)->commit(Batch{.slices = made}));
+  EXPECT_EQ(kept(), made);
+  made.pop_back();
+  made.front().node = "";
+  ASSERT_TRUE(open(path)->commit(Batch{.slices = made}));
+  EXPECT_EQ(kept(), made);
+  {
+    const auto store = open(path);
+    store::Loaded loaded = store->load().value();
+    ASSERT_TRUE(store->rename_node(loaded, "lab9"));
+    EXPECT_EQ(loaded.slices.front().node, "lab9");
+  }
+  EXPECT_EQ(kept().front().node, "lab9");
+  ASSERT_TRUE(open(path)->commit(Batch{.slices = std::vector<MadeSlice>()}));
+  EXPECT_TRUE(kept().empty());
+}
+
 TEST(StoreTest, DrainsAreReplacedAsAWhole) {
   const Directory directory;
   const std::string path = directory.file("gflow.db");

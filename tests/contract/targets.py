@@ -17,6 +17,7 @@ KINDS = {
     ("DELETE", "/api/v1/jobs/{id}"): "held",
     ("POST", "/api/v1/jobs/{id}/suspend"): "running",
     ("POST", "/api/v1/jobs/{id}/resume"): "running",
+    ("POST", "/api/v1/jobs/{id}/move"): "running",
     ("GET", "/api/v1/jobs/{id}/explain"): "held",
     ("GET", "/api/v1/jobs/{id}/log"): "running",
     ("GET", "/api/v1/gpu/allocations/{id}"): "allocation",

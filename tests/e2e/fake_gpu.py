@@ -22,16 +22,22 @@ MIB = 1 << 20
 GIB = 1 << 30
 CONTEXT = 300 * MIB
 OUT_OF_MEMORY = [2]
+GANG = 256 + 256 * 96  # bytes of the file by which processes of a job with several GPUs tell each other of turns
+
+
+def uuids(count):
+    """Of so many GPUs, of which the first are those of UUIDS."""
+    return UUIDS[:count] + [f"GPU-{10_000_000 * (at + 5) + 7}-2222-3333-4444-555555555555" for at in range(2, count)]
 
 
 class Gpus:
-    """Two GPUs of 16 GiB."""
+    """GPUs of 16 GiB, two if it is not said."""
 
-    def __init__(self, folder, driver=FAKE):
+    def __init__(self, folder, driver=FAKE, count=2):
         self.folder = folder
         self.programs = []
         self.file = folder / "gpus"
-        devices = "".join(f"device {uuid} 16384 NVIDIA H100\n" for uuid in UUIDS)
+        devices = "".join(f"device {uuid} 16384 NVIDIA H100\n" for uuid in uuids(count))
         self.file.write_text(f"driver 12090\ncontext {CONTEXT // MIB}\n{devices}")
         self.environment = {
             **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG")},
@@ -87,9 +93,9 @@ class Account:
     PROCESSES = DEVICES + 16 * DEVICE
     SLOT = 144
 
-    def __init__(self, folder, limits, share=1, turn=None, share_limit=None, version=4):
-        """Without LIMITS that of a job with whole GPUs. TURN: the file that accounts of one GPU have in common.
-        SHARE is also the most, if that is not given."""
+    def __init__(self, folder, limits, share=1, turn=None, share_limit=None, version=4, turns=None):
+        """Without LIMITS that of a job with whole GPUs. TURN: the file that accounts of one GPU have in common, TURNS:
+        those of each GPU, where there are several. SHARE is also the most, if that is not given."""
         self.folder = folder
         self.file = folder / "account"
         content = bytearray(self.PROCESSES + 256 * self.SLOT)
@@ -104,14 +110,19 @@ class Account:
         if turn is not None:
             turn.touch()
             os.link(turn, folder / "turn")
+        for index, each in enumerate(turns or []):
+            each.touch()
+            os.link(each, folder / f"turn.{index}")
+        if turns is not None:
+            (folder / "gang").write_bytes(struct.pack("<8sQ", b"gang\n1\n\0", GANG).ljust(GANG, b"\0"))
 
     def amounts(self, index=0):
         """(used, peak, refused)"""
         return struct.unpack_from("<QQQ", self.file.read_bytes(), self.DEVICES + self.DEVICE * index + 56)
 
-    def busy(self):
-        """Nanoseconds for which the first GPU was used."""
-        return struct.unpack_from("<Q", self.file.read_bytes(), self.DEVICES + 104)[0]
+    def busy(self, index=0):
+        """Nanoseconds for which a GPU was used."""
+        return struct.unpack_from("<Q", self.file.read_bytes(), self.DEVICES + self.DEVICE * index + 104)[0]
 
     def set_progress(self, nanoseconds):
         """Of the first GPU, as if it had been used so much of its share."""

@@ -96,6 +96,7 @@ TABLE = [
                                                                         (401, 401, 421, 403,    403, 409, 409, 409,    409, 403, 409)),
     ("POST", "/api/v1/jobs/{id}/suspend",      "running", None,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403, 200)),
     ("POST", "/api/v1/jobs/{id}/resume",       "running", None,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403, 200)),
+    ("POST", "/api/v1/jobs/{id}/move",         "running", {"gpu": 1},   (401, 401, 421, 403,    403, 409, 409, 409,    409, 403, 409)),
     ("DELETE", "/api/v1/tokens/{name}",          "token", None,         (401, 401, 421, 403,    403, 403, 403, 204,    204, 404, 403)),
     ("DELETE", "/api/v1/gpu/cleanup/{node_name}?gpu_count=1",
                                             "allocation", None,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 404, 404)),

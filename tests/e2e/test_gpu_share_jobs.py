@@ -125,6 +125,28 @@ def test_two_jobs_with_shares_of_one_gpu_have_them_without_their_daemon(gpu_mach
         assert abs(answers(gpu_machine, job)[0][1] / (seconds * 1e9) - share) < 0.03
 
 
+def test_two_jobs_with_parts_of_both_gpus_have_them(gpu_machine):
+    """A process for each GPU, all launching all the time: a job has its turn on both at once."""
+    gpu_machine.up()
+    clock = virtual_clock(gpu_machine.work / "clock", 5)
+    seconds = 4
+    busy = f"LD_PRELOAD={CLOCK}:$LD_PRELOAD GFLOW_VIRTUAL_CLOCK={clock} {CLIENT} proc"
+    rank = "printf 'init\\ncontext {}\\nkeep_busy {} 16 1000\\n' | " + busy
+    script = f"({rank.format(1, seconds * 1000)}) > /dev/null & {rank.format(0, seconds * 1000)}; wait"
+    shares = ("0.7", "0.3")
+    jobs = [gpu_machine.submit("--gpus", f"6G,2x{share}", "bash", "-c", script) for share in shares]
+    for job in jobs:
+        assert len(gpu_machine.running(job)["gpu_indices"]) == 2
+        files = {file.name for file in (gpu_machine.state / f"attempts/{job}.1/share").iterdir()}
+        assert files == {"account", "gang", "turn.0", "turn.1"}
+    with gpu_machine.fake.program(clock=clock) as fifth:
+        fifth.get("keep_busy", 0, 1, 0)
+    for job, share in zip(jobs, shares, strict=True):
+        assert gpu_machine.wait(job)[0]["status"] == "Finished", gpu_machine.log(job)
+        assert abs(answers(gpu_machine, job)[0][1] / (seconds * 1e9) - float(share)) < 0.03, gpu_machine.log(job)
+        assert "gflow:" not in gpu_machine.log(job)
+
+
 def test_the_most_of_its_share_is_another_while_the_job_runs(gpu_machine):
     gpu_machine.up()
     clock = virtual_clock(gpu_machine.work / "clock", 1)

@@ -247,6 +247,9 @@ def test_a_driver_that_cannot_is_told(tmp_path):
         done = subprocess.run([PARK, "probe"], env=gpus.environment | more, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
+    cannot_move = "the NVIDIA driver is older than 580, the first that can move a process to another GPU\n"
+    assert probe() == (DONE, cannot_move)
+    gpus.file.write_text(gpus.file.read_text().replace("driver 12090", "driver 13000"))
     assert probe() == (DONE, "")
     old = "the NVIDIA driver is older than 570, the first that can take the GPU memory of a process to host memory\n"
     assert probe(LD_LIBRARY_PATH=f"{OLD_FAKE}") == (REFUSED, old)

@@ -10,7 +10,8 @@ import tempfile
 import pytest
 from machine import BIN, PATIENCE
 
-SCRIPT = r"""
+# A machine of its own, and users of it.
+START = r"""
 set -eu
 export PATH=$1:$PATH
 unset HOME XDG_RUNTIME_DIR
@@ -19,8 +20,11 @@ mount -t tmpfs none /run
 mount -t tmpfs none /var/lib
 cd /
 trap 'gflowd down >/dev/null 2>&1 || true' EXIT
-gflowd up --system --devices sim:2xH100
 as() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
+"""
+
+SCRIPT = START + r"""\
+gflowd up --system --devices sim:2xH100
 as 1 gbatch --gpus 1 --name mine bash -c 'id -u; id -g; echo "gpus $CUDA_VISIBLE_DEVICES"'
 as 1 gjob wait 1
 echo "log: $(tr '\n' ' ' < /var/lib/gflow/logs/1.log)"
@@ -117,6 +121,22 @@ gflowd up --system --devices sim:1xT4 2>&1 | sed 's/pid [0-9]*/pid PID/'
 """
 
 
+# /dev/zero stands for one GPU, /dev/full for the other.
+ISOLATED = START + r"""
+printf 'gpus:\n- {model: H100, device_nodes: ["1:5"]}\n- {model: H100, device_nodes: ["1:7"]}\n' > /var/lib/machine.yaml
+gflowd up --system --devices sim:/var/lib/machine.yaml
+mkfifo -m 666 /run/there /run/go
+as 1 gbatch --gpus 1 bash -c 'echo there > /run/there; read line < /run/go'
+read line < /run/there
+as 2 gbatch --gpus 1 bash -c 'echo $GFLOW_GPU_INDICES $CUDA_VISIBLE_DEVICES; : < /dev/full; : < /dev/zero' || true
+as 2 gjob wait 2 || true
+cat /var/lib/gflow/logs/2.log
+as 1 gjob show 1 | grep Isolation
+echo go > /run/go
+as 1 gjob wait 1
+"""
+
+
 def run_in_namespace(script):
     if os.geteuid() != 0:
         pytest.skip("only root can run a daemon for all users")
@@ -158,6 +178,13 @@ def test_jobs_run_as_their_owners():
     # The account of a job that shares a GPU is its user's, in a directory of root's, as is the lock of the GPU.
     assert "account: 0 711 1 600 0 666 38976 \n" in ran.stdout, ran
     assert "Mode: system\n" in ran.stdout
+
+
+def test_a_job_does_not_open_the_gpu_of_another_user():
+    ran = run_in_namespace(ISOLATED)
+    assert "\n1 0\n" in ran.stdout, ran
+    assert "/dev/zero: Operation not permitted" in ran.stdout and "/dev/full:" not in ran.stdout, ran
+    assert re.search("Isolation +device filter of its control group", ran.stdout), ran
 
 
 def test_the_one_for_all_is_named_by_an_option():

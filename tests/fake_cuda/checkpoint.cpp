@@ -18,6 +18,9 @@ using namespace fake_cuda;  // NOLINT(google-build-using-namespace): the C inter
 namespace fake_cuda {
 namespace {
 
+/// CUDA 13, whose driver is 580, can restore on another GPU.
+constexpr int kFirstWithPairs = 13000;
+
 /// What the process had of its device, while it is in host memory.
 struct Checkpointed {
   std::size_t device = 0;
@@ -86,12 +89,35 @@ abi::Result checkpoint(std::int32_t& state) {
   return abi::kSuccess;
 }
 
+/// The GPU it is to be restored onto. Pairs have to name the one it was on, and one of the same
+/// chip, of which the name and the size stand here.
+abi::Result find_gpu(const Request& request, std::size_t was_on, std::size_t& gpu) {
+  gpu = was_on;
+  if (request.pair_count == 0) return abi::kSuccess;
+  for (std::uint32_t at = 0; at < request.pair_count; ++at) {
+    const Request::Pair& pair = request.pairs[at];
+    if (static_cast<std::size_t>(pair.from) != was_on) continue;
+    gpu = static_cast<std::size_t>(pair.to);
+    const DeviceFacts& there = machine()->devices[gpu];
+    const DeviceFacts& before = machine()->devices[was_on];
+    const bool is_alike = there.name == before.name && there.bytes == before.bytes;
+    return is_alike ? abi::kSuccess : abi::kNotSupported;
+  }
+  return abi::kInvalidValue;
+}
+
 /// Where there is no room, none of those that follow succeeds, as on drivers 580.
-abi::Result restore(std::int32_t& state) {
+abi::Result restore(const Request& request, std::int32_t& state) {
   if (state != abi::kProcessCheckpointed) return abi::kIllegalState;
   const Guard guard(Process::get().lock);
   Checkpointed& kept = checkpointed();
   if (kept.is_stuck) return abi::kOperatingSystem;
+  const std::size_t was_on = machine()->gpu_of(kept.device);
+  std::size_t gpu = 0;
+  if (const abi::Result found = find_gpu(request, was_on, gpu); found != abi::kSuccess) {
+    return found;
+  }
+  if (gpu != was_on) machine()->move(kept.device, gpu);
   kept.is_stuck = !machine()->take(kept.device, kept.bytes);
   if (kept.is_stuck) return abi::kOutOfMemory;
   for (const auto& [address, bytes] : kept.content) {
@@ -116,7 +142,7 @@ abi::Result grant(const Request& request, std::int32_t& state) {
     case Wish::Checkpoint:
       return checkpoint(state);
     case Wish::Restore:
-      return restore(state);
+      return restore(request, state);
     case Wish::Unlock:
       return unlock(state);
     case Wish::None:
@@ -224,23 +250,39 @@ abi::Result cuCheckpointProcessLock(int pid, abi::CheckpointLockArgs* args) {
   if (args != nullptr && !is_zero(args->reserved1, sizeof args->reserved1)) {
     return abi::kInvalidValue;
   }
-  return ask(pid, {Wish::Lock, timeout});
+  return ask(pid, {.wish = Wish::Lock, .timeout_ms = timeout});
 }
 
 abi::Result cuCheckpointProcessCheckpoint(int pid, abi::CheckpointCheckpointArgs* args) {
   if (args != nullptr && !is_zero(args, sizeof *args)) return abi::kInvalidValue;
-  return ask(pid, {Wish::Checkpoint});
+  return ask(pid, {.wish = Wish::Checkpoint});
 }
 
-/// Where it was: on another GPU of the machine it is not supported.
+/// What drivers before 580 had for reserved is to be zero there.
 abi::Result cuCheckpointProcessRestore(int pid, abi::CheckpointRestoreArgs* args) {
-  if (args != nullptr && args->gpu_pairs_count > 0) return abi::kNotSupported;
-  return ask(pid, {Wish::Restore});
+  Request request{.wish = Wish::Restore};
+  if (args == nullptr) return ask(pid, request);
+  if (machine() == nullptr) return abi::kNotInitialized;
+  const bool has_pairs = args->gpu_pairs != nullptr || args->gpu_pairs_count > 0;
+  const bool knows_pairs = machine()->driver_version >= kFirstWithPairs;
+  if ((has_pairs && !knows_pairs) || (args->gpu_pairs == nullptr) != (args->gpu_pairs_count == 0) ||
+      args->gpu_pairs_count > request.pairs.size() ||
+      !is_zero(args->reserved, sizeof args->reserved) || args->reserved1 != 0) {
+    return abi::kInvalidValue;
+  }
+  for (unsigned int at = 0; at < args->gpu_pairs_count; ++at) {
+    const auto from = machine()->find(args->gpu_pairs[at].old_uuid);
+    const auto to = machine()->find(args->gpu_pairs[at].new_uuid);
+    if (!from || !to) return abi::kInvalidValue;
+    request.pairs[at] = {static_cast<std::int32_t>(*from), static_cast<std::int32_t>(*to)};
+  }
+  request.pair_count = args->gpu_pairs_count;
+  return ask(pid, request);
 }
 
 abi::Result cuCheckpointProcessUnlock(int pid, abi::CheckpointUnlockArgs* args) {
   if (args != nullptr && !is_zero(args, sizeof *args)) return abi::kInvalidValue;
-  return ask(pid, {Wish::Unlock});
+  return ask(pid, {.wish = Wish::Unlock});
 }
 
 }  // extern "C"

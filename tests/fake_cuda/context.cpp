@@ -72,14 +72,8 @@ abi::Result reset_primary(abi::Device device) {
 
 abi::Result uuid_of(abi::Uuid* uuid, abi::Device device) {
   if (!is_device(device)) return abi::kInvalidDevice;
-  const std::string& text = machine()->devices[static_cast<std::size_t>(device)].uuid;
-  std::string digits;
-  for (const char letter : text.substr(4)) {
-    if (letter != '-') digits.push_back(letter);
-  }
-  for (std::size_t at = 0; at < 16; ++at) {
-    uuid->bytes[at] = static_cast<unsigned char>(std::stoul(digits.substr(2 * at, 2), nullptr, 16));
-  }
+  const std::size_t gpu = machine()->gpu_of(static_cast<std::size_t>(device));
+  *uuid = uuid_in(machine()->devices[gpu].uuid);
   return abi::kSuccess;
 }
 

@@ -4,7 +4,9 @@
 #include "process.h"
 
 // Modules, and kernels, which take a microsecond for each block of their grid. One without blocks
-// ends when it is told to (fakeCudaTell), as one does that waits for another.
+// ends when it is told to (fakeCudaTell), as one does that waits for another; one of the grid 0, N,
+// M when M of these N have begun, each of another process or device, and then as many microseconds
+// later as its blocks have threads.
 using namespace fake_cuda;  // NOLINT(google-build-using-namespace): the C interface is global
 
 namespace fake_cuda {
@@ -16,6 +18,14 @@ std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uint
 
 /// Those of the last cuLaunchKernel, in their order.
 std::array<std::uint64_t, 11> arguments;
+
+abi::Result meet(abi::Stream stream, Meeting meeting, Work length) {
+  const Guard guard(Process::get().lock);
+  abi::Stream const its = stream_of(stream);
+  if (its == nullptr) return abi::kInvalidContext;
+  its->place = machine()->add_meeting(its->device, meeting, length);
+  return abi::kSuccess;
+}
 
 abi::Result launch(abi::Stream stream, std::uint64_t x, std::uint64_t y, std::uint64_t z) {
   const Work length = x * y * z * kBlockTime;
@@ -48,7 +58,11 @@ FAKE_EXPORT std::uint64_t fakeCudaArgument(int place) {
 }
 /// Not of the driver: nanoseconds that the device has worked for this process.
 FAKE_EXPORT std::uint64_t fakeCudaBusy(abi::Device device) {
-  return Machine::get()->done(static_cast<std::size_t>(device));
+  return Machine::get()->worked_for_own(static_cast<std::size_t>(device));
+}
+/// Not of the driver: the last round of a circle of kernels, as who asks first says.
+FAKE_EXPORT std::uint32_t fakeCudaLastRound(std::uint32_t circle, std::uint32_t proposed) {
+  return Machine::get()->last_round(circle, proposed);
 }
 
 extern "C" {
@@ -110,32 +124,36 @@ abi::Result cuLaunchGridAsync(abi::Function, int width, int height, abi::Stream 
 }
 
 // NOLINTBEGIN(readability-function-size): the driver's interface
-#define FAKE_LAUNCH(name)                     \
-  abi::Result name(abi::Function function,    \
-                   unsigned int x,            \
-                   unsigned int y,            \
-                   unsigned int z,            \
-                   unsigned int block_x,      \
-                   unsigned int block_y,      \
-                   unsigned int block_z,      \
-                   unsigned int shared_bytes, \
-                   abi::Stream stream,        \
-                   void** parameters,         \
-                   void** extra) {            \
-    const Call call(__func__);                \
-    const Guard guard(Process::get().lock);   \
-    arguments = {number_of(function),         \
-                 x,                           \
-                 y,                           \
-                 z,                           \
-                 block_x,                     \
-                 block_y,                     \
-                 block_z,                     \
-                 shared_bytes,                \
-                 number_of(stream),           \
-                 number_of(parameters),       \
-                 number_of(extra)};           \
-    return launch(stream, x, y, z);           \
+#define FAKE_LAUNCH(name)                                 \
+  abi::Result name(abi::Function function,                \
+                   unsigned int x,                        \
+                   unsigned int y,                        \
+                   unsigned int z,                        \
+                   unsigned int block_x,                  \
+                   unsigned int block_y,                  \
+                   unsigned int block_z,                  \
+                   unsigned int shared_bytes,             \
+                   abi::Stream stream,                    \
+                   void** parameters,                     \
+                   void** extra) {                        \
+    const Call call(__func__);                            \
+    const Guard guard(Process::get().lock);               \
+    arguments = {number_of(function),                     \
+                 x,                                       \
+                 y,                                       \
+                 z,                                       \
+                 block_x,                                 \
+                 block_y,                                 \
+                 block_z,                                 \
+                 shared_bytes,                            \
+                 number_of(stream),                       \
+                 number_of(parameters),                   \
+                 number_of(extra)};                       \
+    if (x == 0 && y > 1) {                                \
+      const Meeting meeting{0, 0, y, z};                  \
+      return meet(stream, meeting, block_x * kBlockTime); \
+    }                                                     \
+    return launch(stream, x, y, z);                       \
   }
 FAKE_LAUNCH(cuLaunchKernel)
 FAKE_LAUNCH(cuLaunchKernel_ptsz)

@@ -12,8 +12,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <sstream>
 
 #include "base/proc_text.h"
@@ -67,14 +69,14 @@ class Machine::Locked {
 /// milliseconds later.
 class Machine::Playing {
  public:
-  Playing(Machine& machine, std::size_t device)
-      : machine_(machine), threads_(machine.playing_), gpu_(machine.shared_->gpus[device]) {
+  Playing(Machine& machine, std::size_t gpu)
+      : machine_(machine), threads_(machine.playing_), gpu_(machine.shared_->gpus[gpu]) {
     set_lock(machine_.file_, 1, F_WRLCK);
     const std::uint64_t time = now();
-    gpu_.play(time, machine_.slice);
+    play(time);
     if (time < machine_.shared_->queues_swept_at + 5 * kMillisecond) return;
     machine_.shared_->queues_swept_at = time;
-    for (Gpu& gpu : machine_.shared_->gpus) sweep(gpu);
+    for (Gpu& one : machine_.shared_->gpus) sweep(one);
   }
   ~Playing() { set_lock(machine_.file_, 1, F_UNLCK); }
   Playing(const Playing&) = delete;
@@ -92,6 +94,19 @@ class Machine::Playing {
   }
 
  private:
+  /// All devices in small steps while kernels of several meet.
+  void play(std::uint64_t time) {
+    constexpr std::uint64_t kStep = 20'000;
+    Shared& shared = *machine_.shared_;
+    const std::size_t count = machine_.devices.size();
+    for (; shared.met_until != 0 && shared.met_until < time; shared.met_until += kStep) {
+      for (Gpu& gpu : std::span(shared.gpus).first(count)) {
+        gpu.play(std::min(shared.met_until, time), machine_.slice);
+      }
+      end_meetings(std::span(shared.gpus).first(count));
+    }
+    gpu_.play(time, machine_.slice);
+  }
   static void sweep(Gpu& gpu) {
     for (Gpu::Queue& queue : gpu.queues()) {
       if (queue.pid != 0 && start_time_of(queue.pid) != queue.start_time) queue = {};
@@ -165,73 +180,115 @@ std::uint64_t Machine::sum(std::size_t device) {
   return bytes;
 }
 
+void Machine::move(std::size_t device, std::size_t gpu) {
+  const Work done = this->done(device);
+  const auto other = std::ranges::find(gpus_, gpu);
+  std::swap(gpus_[device], *other);
+  // Places in its streams are what its old GPU had done for it.
+  Playing playing(*this, gpu);
+  Gpu::Queue& own = playing.own();
+  own.asked = own.done = std::max(own.done, done);
+}
+
+std::optional<std::size_t> Machine::find(const abi::Uuid& uuid) const {
+  for (std::size_t gpu = 0; gpu < devices.size(); ++gpu) {
+    const abi::Uuid its = uuid_in(devices[gpu].uuid);
+    if (std::memcmp(&its, &uuid, sizeof uuid) == 0) return gpu;
+  }
+  return std::nullopt;
+}
+
 bool Machine::take(std::size_t device, std::uint64_t bytes) {
+  const std::size_t gpu = gpu_of(device);
   const Locked locked(*this);
-  const std::uint64_t before = sum(device);
-  if (bytes > devices[device].bytes - before) return false;
-  own().bytes[device] += bytes;
-  shared_->peak[device] = std::max(shared_->peak[device], before + bytes);
+  const std::uint64_t before = sum(gpu);
+  if (bytes > devices[gpu].bytes - before) return false;
+  own().bytes[gpu] += bytes;
+  shared_->peak[gpu] = std::max(shared_->peak[gpu], before + bytes);
   return true;
 }
 
 void Machine::give_back(std::size_t device, std::uint64_t bytes) {
   const Locked locked(*this);
-  std::uint64_t& has = own().bytes[device];
+  std::uint64_t& has = own().bytes[gpu_of(device)];
   has -= std::min(has, bytes);
 }
 
 std::uint64_t Machine::has(std::size_t device) {
   const Locked locked(*this);
-  return own().bytes[device];
+  return own().bytes[gpu_of(device)];
 }
 
-std::uint64_t Machine::used(std::size_t device) {
+std::uint64_t Machine::used(std::size_t gpu) {
   const Locked locked(*this);
-  return sum(device);
+  return sum(gpu);
 }
 
-std::uint64_t Machine::peak(std::size_t device) {
+std::uint64_t Machine::peak(std::size_t gpu) {
   const Locked locked(*this);
-  return shared_->peak[device];
+  return shared_->peak[gpu];
 }
 
-std::map<int, std::uint64_t> Machine::processes(std::size_t device) {
+std::map<int, std::uint64_t> Machine::processes(std::size_t gpu) {
   const Locked locked(*this);
   std::map<int, std::uint64_t> found;
   for (const Shared::Process& process : shared_->processes) {
-    if (process.bytes[device] > 0) found[process.pid] = process.bytes[device];
+    if (process.bytes[gpu] > 0) found[process.pid] = process.bytes[gpu];
   }
   return found;
 }
 
 Work Machine::add(std::size_t device, Work length) {
-  Playing playing(*this, device);
+  Playing playing(*this, gpu_of(device));
   Gpu::Queue& own = playing.own();
   own.asked += length;
   if (length >= kUntilTold) own.told = own.asked;
   return own.asked;
 }
 
-Work Machine::worked(std::size_t device) {
+Work Machine::add_meeting(std::size_t device, Meeting meeting, Work length) {
+  Playing playing(*this, gpu_of(device));
+  if (shared_->met_until == 0) shared_->met_until = now();
+  Gpu::Queue& own = playing.own();
+  own.add_meeting(meeting.circle, meeting.size);
+  own.asked += length;
+  return own.asked;
+}
+
+std::uint32_t Machine::last_round(std::uint32_t circle, std::uint32_t proposed) {
+  const Locked locked(*this);
+  std::uint32_t& its = shared_->last_rounds[circle % shared_->last_rounds.size()];
+  if (its == 0) its = proposed;
+  return its;
+}
+
+Work Machine::worked_for_own(std::size_t device) {
+  return Playing(*this, gpu_of(device)).own().worked();
+}
+
+Work Machine::worked(std::size_t gpu) {
   const std::lock_guard threads(playing_);
   set_lock(file_, 1, F_WRLCK);
-  const Work worked = shared_->gpus[device].worked();
+  const Work worked = shared_->gpus[gpu].worked();
   set_lock(file_, 1, F_UNLCK);
   return worked;
 }
 
-Work Machine::done(std::size_t device) { return Playing(*this, device).own().done; }
+Work Machine::done(std::size_t device) { return Playing(*this, gpu_of(device)).own().done; }
 
 void Machine::tell(std::size_t device) {
-  Playing playing(*this, device);
+  Playing playing(*this, gpu_of(device));
   Gpu::Queue& own = playing.own();
-  own.done = std::max(own.done, own.told);
+  own.skip_to(own.told);
 }
 
 /// When it will be done is not known, as others may come: not before it could be without them.
 void Machine::wait_for(std::size_t device, Work place) {
   for (Work had = done(device); had < place; had = done(device)) {
-    sleep_until(now() + std::clamp<std::uint64_t>(place - had, 20'000, 2 * kMillisecond));
+    const Work left = place - had;
+    const bool meets = left > kUntilMet / 2;
+    sleep_until(now() + (meets ? kMillisecond / 10
+                               : std::clamp<std::uint64_t>(left, 20'000, 2 * kMillisecond)));
   }
 }
 
@@ -299,6 +356,18 @@ std::optional<std::int32_t> Machine::await(int pid, std::uint32_t number) {
     }
     wait_for_change(its->answered, answered);
   }
+}
+
+abi::Uuid uuid_in(const std::string& text) {
+  abi::Uuid uuid{};
+  std::string digits;
+  for (const char letter : text.substr(4)) {
+    if (letter != '-') digits.push_back(letter);
+  }
+  for (std::size_t at = 0; at < 16; ++at) {
+    uuid.bytes[at] = static_cast<unsigned char>(std::stoul(digits.substr(2 * at, 2), nullptr, 16));
+  }
+  return uuid;
 }
 
 std::uint64_t now() {

@@ -25,7 +25,7 @@ namespace fake_cuda {
 
 namespace abi = gflow::cuda::abi;
 
-constexpr std::size_t kMaxDevices = 8;
+constexpr std::size_t kMaxDevices = 16;
 constexpr std::size_t kMaxProcesses = 512;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
@@ -48,6 +48,8 @@ struct Shared {
   std::array<Process, kMaxProcesses> processes{};
   std::array<Gpu, kMaxDevices> gpus{};
   std::uint64_t queues_swept_at = 0;
+  std::uint64_t met_until = 0;  ///< 0: there are no meetings
+  std::array<std::uint32_t, 16> last_rounds{};
 };
 
 class Machine {
@@ -61,24 +63,39 @@ class Machine {
   bool spoils_checkpoints = false;
   std::vector<DeviceFacts> devices;
 
+  /// The GPU that this process has as its device of this number: another one since it was restored
+  /// there. What follows is of the device of a process, where it is not of all processes.
+  [[nodiscard]] std::size_t gpu_of(std::size_t device) const { return gpus_[device]; }
+  /// All that it launched has to be done.
+  void move(std::size_t device, std::size_t gpu);
+  /// The GPU of this UUID.
+  [[nodiscard]] std::optional<std::size_t> find(const abi::Uuid& uuid) const;
+
   /// Of all processes: those that died have given theirs back.
   [[nodiscard]] bool take(std::size_t device, std::uint64_t bytes);
   void give_back(std::size_t device, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t has(std::size_t device);  ///< this process
-  [[nodiscard]] std::uint64_t used(std::size_t device);
-  [[nodiscard]] std::uint64_t peak(std::size_t device);
-  [[nodiscard]] std::map<int, std::uint64_t> processes(std::size_t device);
+  // Of all processes, and by GPU.
+  [[nodiscard]] std::uint64_t used(std::size_t gpu);
+  [[nodiscard]] std::uint64_t peak(std::size_t gpu);
+  [[nodiscard]] std::map<int, std::uint64_t> processes(std::size_t gpu);
 
   /// Puts work behind what this process has given the device to do: its place, when it will be
   /// done.
   [[nodiscard]] Work add(std::size_t device, Work length);
+  /// The same of a kernel that ends so long after the others of its circle have begun theirs.
+  [[nodiscard]] Work add_meeting(std::size_t device, Meeting meeting, Work length);
+  /// The last round of a circle, as the first who asks says; the same to all.
+  [[nodiscard]] std::uint32_t last_round(std::uint32_t circle, std::uint32_t proposed);
+  /// For how long the device has worked for this process.
+  [[nodiscard]] Work worked_for_own(std::size_t device);
   /// As much as the device has done for this process.
   [[nodiscard]] Work done(std::size_t device);
   [[nodiscard]] bool has_done(std::size_t device, Work place) { return done(device) >= place; }
   void wait_for(std::size_t device, Work place);
   /// As much as it had done for all when somebody last asked what it has done for him: who asks
   /// this may have another clock than they.
-  [[nodiscard]] Work worked(std::size_t device);
+  [[nodiscard]] Work worked(std::size_t gpu);
   /// The kernel that waits to be told ends.
   void tell(std::size_t device);
 
@@ -103,11 +120,15 @@ class Machine {
   Shared::Process* serving(int pid);
   std::uint64_t sum(std::size_t device);
 
+  std::array<std::size_t, kMaxDevices> gpus_{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   std::mutex threads_;
   std::mutex playing_;
   int file_ = -1;
   Shared* shared_ = nullptr;
 };
+
+/// "GPU-11111111-2222-3333-4444-555555555555" as programs have it.
+[[nodiscard]] abi::Uuid uuid_in(const std::string& text);
 
 [[nodiscard]] std::uint64_t now();  ///< nanoseconds of CLOCK_MONOTONIC
 void sleep_until(std::uint64_t time);

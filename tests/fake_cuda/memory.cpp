@@ -87,8 +87,9 @@ abi::Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   const Call call(__func__);
   const abi::Context context = current();
   if (context == nullptr) return abi::kInvalidContext;
-  *total = machine()->devices[context->device].bytes;
-  *free = *total - machine()->used(context->device);
+  const std::size_t gpu = machine()->gpu_of(context->device);
+  *total = machine()->devices[gpu].bytes;
+  *free = *total - machine()->used(gpu);
   return abi::kSuccess;
 }
 

@@ -68,6 +68,11 @@ FAKE_EXPORT nvml::Return nvmlDeviceGetUUID(nvml::Handle device, char* uuid, std:
   const DeviceFacts* facts = facts_of(device);
   return facts == nullptr ? nvml::kInvalidArgument : put(facts->uuid, uuid, size);
 }
+FAKE_EXPORT nvml::Return nvmlDeviceGetMinorNumber(nvml::Handle device, std::uint32_t* minor) {
+  if (facts_of(device) == nullptr) return nvml::kInvalidArgument;
+  *minor = static_cast<std::uint32_t>(index_of(device));
+  return nvml::kSuccess;
+}
 FAKE_EXPORT nvml::Return nvmlDeviceGetPciInfo_v3(nvml::Handle device, nvml::PciInfo* pci) {
   if (facts_of(device) == nullptr) return nvml::kInvalidArgument;
   *pci = {};

@@ -13,6 +13,13 @@ enum class Wish : std::int32_t { None, Lock, Checkpoint, Restore, Unlock };
 struct Request {
   Wish wish = Wish::None;
   std::uint32_t timeout_ms = 0;  ///< of Lock; 0: none
+  /// Of Restore: onto which GPUs of the machine, by those it was on; empty: where it was.
+  struct Pair {
+    std::int32_t from = 0;
+    std::int32_t to = 0;
+  };
+  std::array<Pair, 16> pairs{};
+  std::uint32_t pair_count = 0;
 };
 
 /// One request is under way at a time, `asked` - `answered` of them. What was asked is done also if

@@ -67,6 +67,12 @@ const char* nvmlErrorString(abi::Return code) {
       return "Insufficient Permissions";
     case abi::kFunctionNotFound:
       return "Function Not Found";
+    case abi::kInUse:
+      return "In use by another client";
+    case abi::kInsufficientResources:
+      return "Insufficient Resources";
+    case abi::kNotFound:
+      return "Not Found";
     case abi::kGpuIsLost:
       return "GPU is lost";
     default:
@@ -102,6 +108,17 @@ abi::Return nvmlDeviceGetUUID(abi::Handle handle, char* uuid, std::uint32_t size
   const Entry entry = enter_any(__func__, handle, "");
   if (entry.device == nullptr) return entry.code;
   return put(entry.slice == nullptr ? entry.device->device.uuid : entry.slice->uuid, uuid, size);
+}
+
+/// Of /dev/nvidiaN, where the file says which device nodes it has.
+abi::Return nvmlDeviceGetMinorNumber(abi::Handle handle, std::uint32_t* minor) {
+  constexpr std::uint32_t kMajor = 195;
+  const Entry entry = enter(__func__, handle, "");
+  if (entry.device == nullptr) return entry.code;
+  for (const gflow::DeviceNodes& nodes : entry.device->device.nodes) {
+    if (nodes.major == kMajor) return put_number(std::optional(nodes.first), minor);
+  }
+  return abi::kNotSupported;
 }
 
 abi::Return nvmlDeviceGetPciInfo_v3(abi::Handle handle, abi::PciInfo* pci) {

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "os/file.h"
+#include "devices/sim/made_instances.h"
 #include "os/user.h"
 
 namespace fake_nvml {
@@ -56,10 +56,7 @@ World& world() {
 
 abi::Return World::load() {
   const std::string path = gflow::os::environment("GFLOW_FAKE_NVML").value_or("");
-  auto text = gflow::os::read_file(path);
-  auto read = text ? gflow::devices::sim::read_machine(*text, path)
-                   : gflow::Result<gflow::devices::sim::SimMachine>(
-                         std::unexpected<gflow::Error>(text.error()));
+  auto read = gflow::devices::sim::load_machine(path);
   if (!read) {
     (void)std::fprintf(stderr, "fake libnvidia-ml: %s\n", read.error().message.c_str());
     return abi::kDriverNotLoaded;

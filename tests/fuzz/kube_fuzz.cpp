@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "kube/budgets.h"
 #include "kube/extender.h"
 #include "kube/extender_answers.h"
+#include "kube/moves.h"
 #include "kube/objects.h"
 #include "kube/predicates.h"
 #include "kube/quantity.h"
@@ -28,10 +30,21 @@ void ask_extender(const std::string& text,
   if (told && nlohmann::json::parse(*told, nullptr, false).is_discarded()) std::abort();
 }
 
+/// What is read of it is written so that it is read again.
+void read_moves(const nlohmann::json& document) {
+  const gflow::kube::MovesRecord record = gflow::kube::moves_record_of(document);
+  if (!record.asked) return;
+  auto again = nlohmann::json::parse(gflow::kube::patch_to_ask(*record.asked, record.version));
+  again["data"].erase("answer");
+  if (gflow::kube::moves_record_of(again).asked != record.asked) std::abort();
+  if (record.answer) (void)gflow::kube::patch_to_answer(*record.answer, record.version);
+}
+
 }  // namespace
 
 /// What a cluster may hold: an annotation, a quantity, a document that is taken for a pod and for a
-/// node, and for a question of kube-scheduler.
+/// node, for a disruption budget, for moves that are asked for, and for a question of
+/// kube-scheduler.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto milli = gflow::kube::read_milli(text);
@@ -49,6 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const gflow::kube::Pod pod = gflow::kube::pod_of(document);
   const gflow::kube::Node node = gflow::kube::node_of(document);
   (void)gflow::kube::request_of(pod);
+  (void)gflow::kube::may_evict({{"", gflow::kube::budget_of(document)}}, pod);
+  read_moves(document);
   (void)gflow::kube::priority_of(pod.priority);
   (void)gflow::kube::extras_of(pod);
   (void)gflow::kube::devices_of(node);

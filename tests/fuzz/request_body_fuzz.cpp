@@ -55,6 +55,7 @@ constexpr void (*kReaders[])(std::string_view) = {
     check<gflow::api::read_gpu_need>,
     check<gflow::api::read_gpu_renewal>,
     check<gflow::api::read_job_update>,
+    check<gflow::api::read_move_request>,
 };
 
 }  // namespace

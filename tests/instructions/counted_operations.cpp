@@ -54,8 +54,10 @@ class Attempts : public daemon::Dispatcher {
   void stop(const Job& /*job*/) override {}
   void suspend(const Job& /*job*/) override {}
   void resume(const Job& /*job*/) override {}
+  void move(const Job& /*job*/) override {}
   void signal(const Job& /*job*/, int /*number*/) override {}
   void change_limit(const Job& /*job*/) override {}
+  void cut(const MadeSlice& /*slice*/) override {}
   void forget_attempt(JobId /*job*/, int /*attempt*/) override {}
   void forget_job(JobId /*job*/) override {}
   [[nodiscard]] std::string largest_log() const override { return {}; }
@@ -96,6 +98,10 @@ class Daemon : public server::Service {
   [[nodiscard]] const engine::State& state() const override { return state_; }
   [[nodiscard]] Now now() const override { return now_; }
   [[nodiscard]] GpuLimits gpu_limits(const Job& /*job*/) const override { return {}; }
+  [[nodiscard]] std::optional<JobId> owner_of(int /*pid*/) const override { return std::nullopt; }
+  [[nodiscard]] std::optional<GpuIsolation> gpu_isolation(const Job& /*job*/) const override {
+    return std::nullopt;
+  }
   [[nodiscard]] PortBlock ports(const Job& /*job*/) const override { return {}; }
   [[nodiscard]] std::string log_path(JobId job) const override {
     return "/logs/" + std::to_string(job.value) + ".log";

@@ -16,7 +16,7 @@ from gflow import _calls  # noqa: E402
 from kube import between, control_plane, frequent_renewals, kube, kube_package, kubeconfig_of, kubernetes_client, through  # noqa: E402, F401
 from kubelet import node  # noqa: E402, F401
 from kube_person import viewers  # noqa: E402, F401
-from kube_scheduler import applied, classes, kube_scheduler, start, with_driver, with_node_rights, with_rights  # noqa: E402, F401
+from kube_scheduler import applied, classes, kube_scheduler, replicas, start, with_driver, with_node_rights, with_rights  # noqa: E402, F401
 from machine import PATIENCE, Machine  # noqa: E402
 from pypi import module, program  # noqa: E402
 

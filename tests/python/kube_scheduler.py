@@ -224,7 +224,7 @@ def contradictions(kube):
 
 @pytest.fixture(scope="session")
 def with_rights(control_plane):
-    for name in ("namespace", "rbac-scheduler", "rbac-preempt"):
+    for name in ("namespace", "rbac-scheduler", "rbac-preempt", "rbac-defrag"):
         control_plane.apply(ROOT / f"packaging/kubernetes/{name}.yaml")
 
 
@@ -311,3 +311,38 @@ def classes(control_plane):
     for name, value, policy in (("low", 5, "PreemptLowerPriority"), ("high", 1000, "PreemptLowerPriority"), ("polite", 1000, "Never")):
         control_plane.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {
             "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, "preemptionPolicy": policy})
+
+
+@pytest.fixture
+def replicas(kube):
+    """Makes ReplicaSets of one pod with one GPU, by the controller of Kubernetes."""
+    made = []
+
+    def one(name):
+        made.append(name)
+        spec = {"schedulerName": "gflow", "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "none"}]}
+        template = {"metadata": {"labels": {"set": name}, "annotations": {"gflow/gpu": "1"}}, "spec": spec}
+        kube.make({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name, "namespace": "default"},
+                   "spec": {"replicas": 1, "selector": {"matchLabels": {"set": name}}, "template": template}})
+        def bound(pods):
+            return [pod for pod in pods if pod.startswith(f"{name}-") and node_of(pods[pod])]
+
+        return bound(until(kube, bound))[0]
+
+    kube.start_controllers("replicaset")
+    yield one
+    for name in made:
+        kube.ask("DELETE", f"{path_of('ReplicaSet', 'default')}/{name}")
+    kube.stop_controllers()
+
+
+def until_events(kube, pod, uid=None, reason=None):
+    """Those of the pod, or of that uid, as soon as there are some."""
+    end = time.monotonic() + 30
+    uid = uid or pods_of(kube)[pod]["metadata"]["uid"]
+    while True:
+        listed = kube.ask("GET", f"/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=regarding.name={pod}")["items"]
+        found = [one for one in listed if one["regarding"]["uid"] == uid and reason in (None, one["reason"])]
+        if found or time.monotonic() > end:
+            return found
+        time.sleep(0.05)  # events are not among what a scheduler may watch

@@ -23,7 +23,7 @@ KUBERNETES = "1.36.3"  # of templates that ask no cluster
 ADDED = {"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "helm.sh/chart"}
 
 #: What of the manifests is by itself, by the value that has the chart make it.
-OPTIONS = {"preempt": "rbac-preempt", "viewer.enabled": "rbac-viewer", "submitter.enabled": "rbac-submitter", "networkPolicy.enabled": "network-policy", "admissionPolicy.enabled": "admission-policy",
+OPTIONS = {"preempt": "rbac-preempt", "defrag": "rbac-defrag", "viewer.enabled": "rbac-viewer", "submitter.enabled": "rbac-submitter", "networkPolicy.enabled": "network-policy", "admissionPolicy.enabled": "admission-policy",
            "allocationPolicy.enabled": "allocation-policy"}
 
 #: Values as platform engineers have them.
@@ -31,9 +31,11 @@ ALL = """
 replicas: 3
 image: {repository: registry.example.com:5000/gflow-kube, tag: "1.0", pullPolicy: Always, pullSecrets: [{name: registry}]}
 preempt: true
+defrag: true
 extraArgs: [--lease-duration=30, --writers=32]
 listen: {address: "[::]", port: 8443}
 limits: {maxGpusPerNamespace: 4, maxGpusOf: {vision: 8, "2": 100000}}
+topology: {levels: [example.com/topology-block, example.com/topology-rack]}
 annotationPolicy: {otherSchedulers: [second]}
 admissionPolicy: {enabled: true, namespaceSelector: {matchLabels: {gpus: shared}}}
 allocationPolicy: {enabled: true, namespaceSelector: {matchLabels: {gpus: held}}}
@@ -157,7 +159,7 @@ def test_an_option_is_a_manifest_that_is_by_itself(helm, option):
     beside = {name: one for name, one in with_it.items() if name not in plain}
     assert without_labels(beside) == without_labels(of_manifests(OPTIONS[option]))
     changed = [name for name, one in plain.items() if with_it[name] != one]
-    assert changed == ([("Deployment", SYSTEM, "gflow-kube")] if option == "preempt" else [])
+    assert changed == ([("Deployment", SYSTEM, "gflow-kube")] if option in ("preempt", "defrag") else [])
 
 
 def test_the_device_plugin_is_its_manifests(helm):
@@ -312,7 +314,8 @@ def test_options_of_the_program_are_what_the_values_say(helm):
     listens = "--listen=0.0.0.0:10259"
     assert args() == [listens]
     assert args(namespace="lab") == [listens, "--namespace=lab"]
-    assert args(schedulerName="second", preempt=True, extraArgs=["--writers=2"]) == [listens, "--scheduler-name=second", "--preempt", "--writers=2"]
+    assert args(schedulerName="second", preempt=True, defrag=True, extraArgs=["--writers=2"]) == [
+        listens, "--scheduler-name=second", "--preempt", "--defrag", "--writers=2"]
 
 
 def test_values_come_where_they_belong(helm, everything):
@@ -323,7 +326,7 @@ def test_values_come_where_they_belong(helm, everything):
     values = yaml.safe_load(ALL)
     assert deployment["spec"]["replicas"] == 3
     assert container["image"] == "registry.example.com:5000/gflow-kube:1.0" and container["imagePullPolicy"] == "Always"
-    assert container["args"] == ["--listen=[::]:8443", "--preempt", "--lease-duration=30", "--writers=32"]
+    assert container["args"] == ["--listen=[::]:8443", "--preempt", "--defrag", "--lease-duration=30", "--writers=32"]
     assert container["ports"][0]["containerPort"] == 8443
     assert container["resources"] == {"requests": {"cpu": "1", "memory": "128Mi"}, "limits": {}}
     assert pod["imagePullSecrets"] == [{"name": "registry"}]
@@ -337,7 +340,8 @@ def test_values_come_where_they_belong(helm, everything):
         "prometheus.io/scrape": "false", "prometheus.io/port": "8443", "prometheus.io/path": "/metrics", "example.com/owner": "platform"}
     assert all(one["metadata"]["labels"]["example.com/cost-center"] == "42" for one in objects.values())
     assert objects["ConfigMap", SYSTEM, "gflow-kube-limits"]["data"] == {
-        "max_gpus_per_namespace": "4", "max_gpus_of.vision": "8", "max_gpus_of.2": "100000"}
+        "max_gpus_per_namespace": "4", "max_gpus_of.vision": "8", "max_gpus_of.2": "100000",
+        "topology_levels": "example.com/topology-block,example.com/topology-rack"}
     assert objects["PodDisruptionBudget", SYSTEM, "gflow-kube"]["spec"]["maxUnavailable"] == "50%"
     (rule,) = objects["NetworkPolicy", SYSTEM, "gflow-kube"]["spec"]["ingress"]
     assert rule["ports"][0]["port"] == 8443
@@ -358,6 +362,7 @@ def test_a_limit_of_none_is_one(helm):
     assert limits not in rendered(helm)
     assert rendered(helm, **{"limits.maxGpusPerNamespace": 0})[limits]["data"] == {"max_gpus_per_namespace": "0"}
     assert rendered(helm, **{"limits.maxGpusOf": {"vision": 2}})[limits]["data"] == {"max_gpus_of.vision": "2"}
+    assert rendered(helm, **{"topology.levels": ["block", "rack"]})[limits]["data"] == {"topology_levels": "block,rack"}
 
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
@@ -376,6 +381,8 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
     ({"limits.maxGpusPerNamespace": 100_001}, "/limits/maxGpusPerNamespace"),
     ({"limits.maxGpusOf": {"vision": "4"}}, "/limits/maxGpusOf/vision"),
     ({"limits.maxGpusOf": {"Vision": 4}}, "at '/limits/maxGpusOf': additional properties 'Vision'"),
+    ({"topology.levels": ["a rack"]}, "/topology/levels/0"),
+    ({"topology.levels": ["rack", "rack"]}, "/topology/levels"),
     ({"annotationPolicy.otherSchedulers": ["it's"]}, "/annotationPolicy/otherSchedulers/0"),
     ({"admissionPolicy.enable": True}, "at '/admissionPolicy': additional properties 'enable'"),
     ({"devicePlugin.enable": True}, "at '/devicePlugin': additional properties 'enable'"),

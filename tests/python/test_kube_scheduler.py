@@ -10,7 +10,22 @@ import urllib.error
 
 import pytest
 from cluster import path_of
-from kube_scheduler import SYSTEM, chosen, contradictions, end_lease, make_budget, make_limits, make_pod, node_of, pods_of, told, until, until_bound, until_told
+from kube_scheduler import (
+    SYSTEM,
+    chosen,
+    contradictions,
+    end_lease,
+    make_budget,
+    make_limits,
+    make_pod,
+    node_of,
+    pods_of,
+    told,
+    until,
+    until_bound,
+    until_events,
+    until_told,
+)
 
 GROUPS = ("scheduling.k8s.io", "scheduling.run.ai", "scheduling.volcano.sh", "scheduling.x-k8s.io")  # whose PodGroups it reads
 DEDICATED = {"key": "team", "value": "vision", "effect": "NoSchedule"}
@@ -63,18 +78,6 @@ def test_why_a_pod_waits_is_told(kube, start):
     events = until_events(kube, "second")
     assert [(one["reason"], one["type"], one["note"]) for one in events] == [("FailedScheduling", "Warning", text)]
     assert [one["reason"] for one in until_events(kube, "first")] == ["Scheduled"]
-
-
-def until_events(kube, pod, uid=None, reason=None):
-    """Those of the pod, or of that uid, as soon as there are some."""
-    end = time.monotonic() + 30
-    uid = uid or pods_of(kube)[pod]["metadata"]["uid"]
-    while True:
-        listed = kube.ask("GET", f"/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=regarding.name={pod}")["items"]
-        found = [one for one in listed if one["regarding"]["uid"] == uid and reason in (None, one["reason"])]
-        if found or time.monotonic() > end:
-            return found
-        time.sleep(0.05)  # events are not among what a scheduler may watch
 
 
 @pytest.mark.parametrize(("spec", "node"), [
@@ -355,7 +358,7 @@ def test_its_rights_are_those_that_it_uses(kube, start):
     until_events(kube, "q")
     one.end()
     storage = (("", "persistentvolumeclaims"), ("", "persistentvolumes"), ("storage.k8s.io", "storageclasses"))
-    granted = {("list", "", "configmaps"), ("watch", "", "configmaps"), *((verb, *kind) for verb in ("list", "watch") for kind in storage),
+    granted = {*((verb, "", "configmaps") for verb in ("list", "watch", "get", "patch")), *((verb, *kind) for verb in ("list", "watch") for kind in storage),
                ("list", "", "nodes"), ("watch", "", "nodes"), ("list", "", "namespaces"), ("watch", "", "namespaces"),
                *((verb, group, "podgroups") for verb in ("list", "watch") for group in GROUPS), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods"),
                ("create", "", "pods/binding"), ("create", "", "pods/eviction"), ("patch", "", "pods/status"), ("create", "events.k8s.io", "events"),

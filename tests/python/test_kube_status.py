@@ -339,7 +339,7 @@ def manifests():
 
 def beside():
     """Those of the scheduler that are applied by themselves."""
-    for name in ("rbac-preempt", "network-policy", "admission-policy"):
+    for name in ("rbac-preempt", "rbac-defrag", "network-policy", "admission-policy"):
         yield from yaml.safe_load_all((MANIFESTS / f"{name}.yaml").read_text())
 
 
@@ -373,7 +373,7 @@ def test_the_api_server_takes_each_object_of_the_kustomization(kube, with_rights
         path = f"{path_of(one['kind'], metadata.get('namespace', ''))}/{metadata['name']}"
         kube.ask("PATCH", f"{path}?fieldManager=test&dryRun=All&fieldValidation=Strict&force=true", one, content_type="application/apply-patch+yaml")
         kinds.add(one["kind"])
-    assert kinds == {"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment", "FlowSchema",
+    assert kinds == {"Namespace", "ServiceAccount", "ConfigMap", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment", "FlowSchema",
                      "PodDisruptionBudget", "NetworkPolicy", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
                      "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
 

@@ -39,6 +39,7 @@ const std::map<std::string, Scenario::Verb>& Scenario::verbs() {
       {"node", &Scenario::node},       {"drain", &Scenario::drain},
       {"undrain", &Scenario::drain},   {"restart", &Scenario::restart},
       {"reboot", &Scenario::reboot},   {"expect", &Scenario::expect},
+      {"mig", &Scenario::mig},         {"driver", &Scenario::driver},
   };
   return kVerbs;
 }
@@ -82,10 +83,15 @@ Result<void> Scenario::step(const engine::Event& event) {
       unhealthy_ = state_.unhealthy();
     } else if (std::holds_alternative<engine::effect::SaveDrains>(effect)) {
       drains_ = state_.drains();
+    } else if (std::holds_alternative<engine::effect::SaveSlices>(effect)) {
+      slices_ = state_.slices();
+    } else if (const auto* cut = std::get_if<engine::effect::CutSlice>(&effect)) {
+      orders_.push_back(cut->slice);
     } else if (const auto* answer = std::get_if<engine::effect::Answer>(&effect)) {
       if (!answer->jobs) refused_ = answer->jobs.error();
     }
   }
+  if (slices_ != state_.slices()) return fail(Code::Failure, "slices changed without being saved");
   for (const auto& [id, job] : saved_) {
     const Job* now = state_.find(id);
     if (now == nullptr || !(*now == job)) {
@@ -169,6 +175,9 @@ Result<void> Scenario::policy(const Line& line) {
       const std::size_t colon = value.find(':');
       policy_.gpu_quota.users[value.substr(0, colon)] =
           static_cast<int>(parse_number(value.substr(colon + 1)).value_or(0));
+    } else if (key == "cut") {
+      policy_.cut_gpus = {};
+      if (value != "none") policy_.cut_gpus = {value};
     } else if (key == "max_queued") {
       policy_.max_queued = parse_number(value).value_or(0);
     } else {
@@ -467,6 +476,9 @@ void Scenario::reopen(const std::string& boot_id, MonoTime mono) {
   for (const auto& [id, job] : saved_) state_.restore(Job(job));
   state_.restore(drains_);
   state_.restore(unhealthy_);
+  orders_.clear();
+  state_.restore(slices_);
+  slices_ = state_.slices();
   state_.set_lived(lived, now_.mono);
   state_.restored(next);
 }
@@ -516,6 +528,7 @@ std::string told_text(const Job& job) {
 Result<void> Scenario::expect(const Line& line) {
   if (line.words.at(0) == "count") return expect_count(line);
   if (line.words.at(0) == "free") return expect_free(line);
+  if (line.words.at(0) == "cut") return expect_cut(line);
   const JobId id = GF_TRY(job(line.words.at(0)));
   const Job* job = state_.find(id);
   const std::string want = line.words.at(1);

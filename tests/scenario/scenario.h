@@ -45,6 +45,11 @@ class Scenario {
   Result<void> drain(const Line& line);
   Result<void> restart(const Line& line);
   Result<void> reboot(const Line& line);
+  Result<void> mig(const Line& line);
+  Result<void> driver(const Line& line);
+  Result<void> obey(const MadeSlice& order);
+  Result<void> add_slice(MigGpu& gpu, const std::string& profile, int start, std::string& uuid);
+  Result<void> expect_cut(const Line& line);
   Result<void> expect(const Line& line);
   Result<void> expect_waiting(const Line& line, const Job& job);
   Result<void> expect_count(const Line& line);
@@ -66,6 +71,9 @@ class Scenario {
   mutable std::map<std::string, std::uint32_t> uids_;  ///< given when first named
   std::vector<gflow::Drain> drains_;                   ///< as saved
   std::vector<gflow::NodeHealth> unhealthy_;           ///< as saved
+  std::vector<MadeSlice> slices_;                      ///< as saved
+  std::vector<MadeSlice> orders_;                      ///< to make slices and to remove them
+  int slices_made_ = 0;
   std::map<JobId, Job> saved_;  ///< what Save and Forget left: the store of this world
   Error refused_{};             ///< of the last request, message "" if it was taken
 };

@@ -22,6 +22,7 @@ __all__ = [
     "DefragMoveShown",
     "DefragPlanShown",
     "DefragRequest",
+    "DefragStartShown",
     "Dependencies",
     "DependenciesPart",
     "DependenciesShown",
@@ -68,6 +69,9 @@ __all__ = [
     "Job",
     "JobEvent",
     "JobIds",
+    "JobMove",
+    "JobMovingPart",
+    "JobMovingShown",
     "JobPage",
     "JobSpec",
     "JobSpecPart",
@@ -82,6 +86,7 @@ __all__ = [
     "LabelShown",
     "Machine",
     "MigDeviceShown",
+    "MigRoomView",
     "MonitoredGpuShown",
     "MonitoredNodeShown",
     "Node",
@@ -171,7 +176,7 @@ class AllocationShown(TypedDict):
 
 
 class BlockerView(TypedDict):
-    kind: Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit", "suspended", "gpu_limit", "gang"]
+    kind: Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit", "suspended", "gpu_limit", "gang", "slice"]
     code: str
     text: str
     need: Union[int, None]
@@ -187,7 +192,7 @@ class BlockerView(TypedDict):
 
 
 class BlockerViewPart(TypedDict):
-    kind: NotRequired[Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit", "suspended", "gpu_limit", "gang"]]
+    kind: NotRequired[Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit", "suspended", "gpu_limit", "gang", "slice"]]
     code: NotRequired[str]
     text: NotRequired[str]
     need: NotRequired[Union[int, None]]
@@ -241,6 +246,7 @@ class Daemon(TypedDict):
     enforcement_binding: str
     enforcement_gpu_memory: str
     enforcement_gpu_compute: str
+    enforcement_gpu_isolation: str
     enforcement_parking: str
     warnings: list[str]
 
@@ -264,6 +270,7 @@ class DefragPlanShown(TypedDict):
     moves: list[DefragMoveShown]
     other_moves: int
     target: list[AllocationShown]
+    together: list[DefragStartShown]
     is_behind: bool
     behind: Union[int, None]
 
@@ -273,6 +280,11 @@ class DefragRequest(TypedDict):
     kind: NotRequired[Literal["DefragRequest"]]
     id: int
     moves: list[int]
+
+
+class DefragStartShown(TypedDict):
+    job: int
+    target: list[AllocationShown]
 
 
 class Dependencies(TypedDict):
@@ -828,8 +840,11 @@ class Job(TypedDict):
     placed_because: Union[str, None]
     gpu_memory: list[GpuMemoryUseShown]
     gpu_limits: Union[GpuLimitsShown, None]
+    gpu_isolation: Union[Literal["none", "filter", "landlock"], None]
     parked: Union[ParkedMemoryShown, None]
     lends: bool
+    move: Union[JobMovingShown, None]
+    move_refused: str
     gpu_idle_seconds: Union[int, None]
     attempt: int
     retries: int
@@ -844,7 +859,7 @@ class JobEvent(TypedDict):
     apiVersion: Literal["gflow/v1"]
     kind: Literal["JobEvent"]
     id: int
-    type: Literal["job.submitted", "job.held", "job.released", "job.changed", "job.starting", "job.started", "job.stopping", "job.suspended", "job.resumed", "job.requeued", "job.ended", "job.lent"]
+    type: Literal["job.submitted", "job.held", "job.released", "job.changed", "job.starting", "job.started", "job.stopping", "job.suspended", "job.resumed", "job.requeued", "job.ended", "job.lent", "job.moving", "job.moved"]
     time: str
     job: int
     user: UserShown
@@ -862,6 +877,23 @@ class JobIds(TypedDict):
     apiVersion: Literal["gflow/v1"]
     kind: Literal["JobIds"]
     jobs: list[int]
+
+
+class JobMove(TypedDict):
+    apiVersion: NotRequired[Literal["gflow/v1"]]
+    kind: NotRequired[Literal["JobMove"]]
+    gpu: NotRequired[Union[int, None]]
+    running_only: NotRequired[bool]
+
+
+class JobMovingPart(TypedDict):
+    source: int
+    target: int
+
+
+class JobMovingShown(TypedDict):
+    source: int
+    target: int
 
 
 class JobPage(TypedDict):
@@ -1041,8 +1073,11 @@ class JobView(TypedDict):
     placed_because: Union[str, None]
     gpu_memory: list[GpuMemoryUseShown]
     gpu_limits: Union[GpuLimitsShown, None]
+    gpu_isolation: Union[Literal["none", "filter", "landlock"], None]
     parked: Union[ParkedMemoryShown, None]
     lends: bool
+    move: Union[JobMovingShown, None]
+    move_refused: str
     gpu_idle_seconds: Union[int, None]
     attempt: int
     retries: int
@@ -1071,8 +1106,11 @@ class JobViewPart(TypedDict):
     placed_because: NotRequired[Union[str, None]]
     gpu_memory: NotRequired[list[GpuMemoryUsePart]]
     gpu_limits: NotRequired[Union[GpuLimitsPart, None]]
+    gpu_isolation: NotRequired[Union[Literal["none", "filter", "landlock"], None]]
     parked: NotRequired[Union[ParkedMemoryPart, None]]
     lends: NotRequired[bool]
+    move: NotRequired[Union[JobMovingPart, None]]
+    move_refused: NotRequired[str]
     gpu_idle_seconds: NotRequired[Union[int, None]]
     attempt: NotRequired[int]
     retries: NotRequired[int]
@@ -1138,6 +1176,16 @@ class MigDeviceShown(TypedDict):
     """number of the compute instance within it"""
 
 
+class MigRoomView(TypedDict):
+    gpu: str
+    model_short: str
+    profiles: list[str]
+    trouble: str
+    refused: str
+    drained: bool
+    drained_reason: str
+
+
 class MonitoredGpuShown(TypedDict):
     index: int
     uuid: str
@@ -1172,6 +1220,7 @@ class Node(TypedDict):
     driver: Union[str, None]
     labels: list[LabelShown]
     devices: list[DeviceView]
+    mig_room: list[MigRoomView]
     drained_absent: list[DrainShown]
     topology: TopologyView
     cpus: int
@@ -1190,6 +1239,7 @@ class NodeEvent(TypedDict):
     node: str
     change: str
     gpu: Union[int, None]
+    uuid: str
     reason: Union[str, None]
     by: Union[str, None]
 
@@ -1205,6 +1255,7 @@ class NodeStateView(TypedDict):
     driver: Union[str, None]
     labels: list[LabelShown]
     devices: list[DeviceView]
+    mig_room: list[MigRoomView]
     drained_absent: list[DrainShown]
     topology: TopologyView
     cpus: int
@@ -1232,6 +1283,7 @@ class NodeView(TypedDict):
     driver: Union[str, None]
     labels: list[LabelShown]
     devices: list[DeviceView]
+    mig_room: list[MigRoomView]
     drained_absent: list[DrainShown]
     topology: TopologyView
     cpus: int

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <vector>
 
@@ -14,19 +15,19 @@
 namespace gflow::cli {
 namespace {
 
-bool is_in(const std::vector<JobId>& jobs, JobId id) {
-  return std::ranges::find(jobs, id) != jobs.end();
+bool is_for(const DefragPlan& plan, const std::vector<JobId>& jobs) {
+  return std::ranges::any_of(jobs, [&plan](JobId id) { return plan.starts(id); });
 }
 
 /// Of these jobs, and of those ahead whose moves theirs begin with.
 void keep(const std::vector<JobId>& jobs, api::DefragView& view) {
   std::size_t last = 0;
   for (std::size_t i = 0; i < view.jobs.size(); ++i) {
-    if (is_in(jobs, view.jobs[i].job)) last = i + 1;
+    if (is_for(view.jobs[i], jobs)) last = i + 1;
   }
   view.jobs.resize(last);
   std::erase_if(view.jobs, [&jobs](const DefragPlan& plan) {
-    return plan.outcome != DefragOutcome::Moves && !is_in(jobs, plan.job);
+    return plan.outcome != DefragOutcome::Moves && !is_for(plan, jobs);
   });
 }
 
@@ -42,7 +43,7 @@ Result<void> note_others(const std::vector<JobId>& jobs,
                          const api::DefragView& view,
                          Context& context) {
   for (const JobId id : jobs) {
-    const auto is_it = [id](const DefragPlan& plan) { return plan.job == id; };
+    const auto is_it = [id](const DefragPlan& plan) { return plan.starts(id); };
     if (std::ranges::any_of(view.jobs, is_it)) continue;
     GF_TRY(context.daemon().job(id));
     context.note(not_waiting(id));
@@ -74,7 +75,8 @@ Result<DefragNames> names_in(const api::DefragView& view, Context& context) {
 Result<DefragPlan> plan_for(const std::vector<JobId>& jobs, Context& context) {
   if (jobs.size() != 1) return fail(Code::Usage, tr("--apply takes one job"));
   const api::DefragView view = GF_TRY(context.daemon().defrag(api::kMaxDefrag));
-  const auto plan = std::ranges::find(view.jobs, jobs.front(), &DefragPlan::job);
+  const auto plan = std::ranges::find_if(
+      view.jobs, [&jobs](const DefragPlan& one) { return one.starts(jobs.front()); });
   if (plan != view.jobs.end()) return *plan;
   GF_TRY(context.daemon().job(jobs.front()));
   return fail(Code::WrongState, not_waiting(jobs.front()));
@@ -92,7 +94,8 @@ Result<int> run_apply(const std::vector<JobId>& jobs, Context& context) {
     context.out << api::write_job_ids(moved) << '\n';
     return 0;
   }
-  const int priority = GF_TRY(context.daemon().job(plan.job)).spec.priority;
+  std::optional<int> priority;  // in a cluster that is the scheduler's alone
+  if (!names.is_cluster) priority = GF_TRY(context.daemon().job(plan.job)).spec.priority;
   context.out << fit_lines(applied_text(plan, priority, names), context.columns);
   return 0;
 }
@@ -129,7 +132,8 @@ Command gctl_defrag_command() {
              "is lost on GPUs, or why no move helps. Each plan begins where those above it end. "
              "Only jobs submitted with --preemptible are moved: they stop, are queued again and "
              "start elsewhere. Nothing is changed without --apply. In a cluster the moves are "
-             "those of pods that are made anew when they are evicted, and are only shown."),
+             "those of pods that are made anew when they are evicted, within their disruption "
+             "budgets; of pods that start together it is told what starts all of them."),
       .options = {{.name = "plan",
                    .help = tr("Show the moves and change nothing, as without an option.")},
                   {.name = "apply",
@@ -137,7 +141,8 @@ Command gctl_defrag_command() {
                        tr("Make the moves for one job, the first for which there are any: it "
                           "gets a priority above those that move, and starts when they have "
                           "stopped. For who may change them all and give that priority, which by "
-                          "default is an operator."),
+                          "default is an operator; in a cluster, for who has the Role "
+                          "gflow-mover."),
                    .excludes = {"plan"}}},
       .words = {.name = "JOB...",
                 .help = tr("Only these jobs, and those ahead whose moves theirs build on; else the "

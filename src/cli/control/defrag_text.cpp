@@ -62,8 +62,19 @@ std::string move_text(const DefragMove& move, const DefragNames& names) {
                    duration_text(move.lost_time));
 }
 
-std::string why_none(const DefragPlan& plan, const DefragNames& names) {
+/// Whom it is for: "pod lab/a (1 GPU)", "pod lab/a (1 GPU) and 3 that start together with it".
+std::string waiting_name(const DefragPlan& plan, const DefragNames& names) {
   const std::string name = job_name(plan.job, names);
+  if (plan.together.empty()) return name;
+  return tr_count(plan.together.size(),
+                  "{} and {} that starts together with it",
+                  "{} and {} that start together with it",
+                  name,
+                  plan.together.size());
+}
+
+std::string why_none(const DefragPlan& plan, const DefragNames& names) {
+  const std::string name = waiting_name(plan, names);
   switch (plan.outcome) {
     case DefragOutcome::HasRoom:
       return tr_format("{} has room: 'gjob why {}' tells what else it waits for",
@@ -88,7 +99,7 @@ std::string why_none(const DefragPlan& plan, const DefragNames& names) {
 
 /// "job 12 (4 GPUs) would start", and what may keep it from that.
 std::string head_text(const DefragPlan& plan, const DefragNames& names) {
-  const std::string name = job_name(plan.job, names);
+  const std::string name = waiting_name(plan, names);
   if (!plan.is_behind) return tr_format("{} would start", name);
   if (!plan.behind) {
     return tr_format("{} would have room, and start unless that delays one ahead of it", name);
@@ -129,6 +140,13 @@ std::string how_to_apply(const api::DefragView& view, const DefragNames& names) 
   for (const DefragPlan& plan : view.jobs) {
     if (plan.moves.empty() && plan.other_moves == 0) continue;
     if (!why_not_applied(plan, names).empty()) return "";
+    if (names.is_cluster) {
+      return tr_format(
+          "'gctl defrag --apply {}' does it: those that move are evicted, as far as their "
+          "disruption budgets let them be, and made anew by what made them; they wait behind the "
+          "one that starts, for which their room is kept.\n",
+          reference(plan.job, names));
+    }
     return tr_format(
         "'gctl defrag --apply {}' does it: job {} gets a priority above those that move, and they "
         "stop, are queued again behind it and start where there is room.\n",
@@ -149,16 +167,8 @@ std::string advice(const api::DefragView& view, const DefragNames& names) {
   return text;
 }
 
-/// Nothing is moved there by gflow.
-std::string advice_in_cluster(const api::DefragView& view) {
-  std::string text = tr("Nothing was changed.\n");
-  if (has_outcome(view, DefragOutcome::Moves)) {
-    text +=
-        tr("Who evicts the pods that move, all at once ('kubectl delete pod NAME -n NAMESPACE' "
-           "does it but for those of a Job, whose failure that is), has them made anew. They wait "
-           "behind the one that starts, unless their priority is "
-           "higher.\n");
-  }
+std::string advice_in_cluster(const api::DefragView& view, const DefragNames& names) {
+  std::string text = tr("Nothing was changed.\n") + how_to_apply(view, names);
   if (has_outcome(view, DefragOutcome::NothingMovable)) {
     text +=
         tr("A pod may be moved if what made it makes it anew, and nothing keeps it where it is: "
@@ -173,28 +183,36 @@ std::string defrag_text(const api::DefragView& view, const DefragNames& names) {
   if (view.jobs.empty()) return tr("no job waits for room\n");
   std::string text;
   for (const DefragPlan& plan : view.jobs) text += plan_text(plan, names);
-  return text + '\n' + (names.is_cluster ? advice_in_cluster(view) : advice(view, names));
+  return text + '\n' + (names.is_cluster ? advice_in_cluster(view, names) : advice(view, names));
 }
 
-std::string applied_text(const DefragPlan& plan, int priority, const DefragNames& names) {
+std::string applied_text(const DefragPlan& plan,
+                         std::optional<int> priority,
+                         const DefragNames& names) {
   std::vector<std::string> steps;
   for (const DefragMove& move : plan.moves) {
-    steps.push_back(tr_format("job {} on {} (loses {} of run time)",
-                              move.job.value,
+    steps.push_back(tr_format("{} on {} (loses {} of run time)",
+                              subject(move.job, names),
                               place_text(move.from, names),
                               duration_text(move.lost_time)));
+  }
+  if (names.is_cluster) {
+    return tr_format(
+               "room is being made for {}: these are evicted, made anew, and wait behind it:\n",
+               waiting_name(plan, names)) +
+           steps_text(steps);
   }
   return tr_format(
              "{} has priority {} now and starts when these have stopped, unless one ahead of it "
              "takes "
              "the room; they start again where there is room:\n",
              job_name(plan.job, names),
-             priority) +
+             priority.value_or(kDefaultPriority)) +
          steps_text(steps);
 }
 
 std::string why_not_applied(const DefragPlan& plan, const DefragNames& names) {
-  const std::string name = job_name(plan.job, names);
+  const std::string name = waiting_name(plan, names);
   if (plan.outcome != DefragOutcome::Moves) return why_none(plan, names);
   if (plan.other_moves > 0) {
     return tr_format("{}: jobs of others would move, which an operator may ask for", name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "api/defrag.h"
@@ -18,9 +19,9 @@ struct DefragNames {
 
 /// A job a line, or with its moves below it, and what to do then.
 [[nodiscard]] std::string defrag_text(const api::DefragView& view, const DefragNames& names);
-/// A plan that is being carried out, and the priority its job has now.
+/// A plan that is being carried out, and the priority its job has now, where that is known.
 [[nodiscard]] std::string applied_text(const DefragPlan& plan,
-                                       int priority,
+                                       std::optional<int> priority,
                                        const DefragNames& names);
 /// Why there is nothing to be carried out of a plan; "" where there is.
 [[nodiscard]] std::string why_not_applied(const DefragPlan& plan, const DefragNames& names);

@@ -80,9 +80,22 @@ TEST(DefragText, NamesThePodsOfAClusterAndSaysWhoMovesThem) {
       "which is ahead of it: move pod lab/web\\n from GPU n1:0,1 to GPU n2:6,7 (made anew, "
       "loses 12m of run time)\n"
       "pod lab/web\\n (1 GPU): no move helps: none of the jobs that run there may be moved\n");
-  EXPECT_NE(told.find("kubectl delete pod"), std::string::npos);
   EXPECT_NE(told.find("what made it makes it anew"), std::string::npos);
-  EXPECT_EQ(told.find("gctl defrag --apply"), std::string::npos);
+  EXPECT_EQ(told.find("gctl defrag --apply"), std::string::npos) << "one ahead keeps its place";
+  plan.is_behind = false;
+  plan.together = {{JobId(9)}};
+  EXPECT_EQ(
+      defrag_text({{plan}}, names),
+      "pod lab/large (4 GPUs) and 1 that starts together with it would start: move pod lab/web\\n "
+      "from GPU n1:0,1 to GPU n2:6,7 (made anew, loses 12m of run time)\n\nNothing was changed.\n"
+      "'gctl defrag --apply lab/large' does it: those that move are evicted, as far as their "
+      "disruption budgets let them be, and made anew by what made them; they wait behind the one "
+      "that starts, for which their room is kept.\n");
+  EXPECT_EQ(
+      applied_text(plan, std::nullopt, names),
+      "room is being made for pod lab/large (4 GPUs) and 1 that starts together with it: these are "
+      "evicted, made anew, and wait behind it:\n"
+      "  pod lab/web\\n on GPU n1:0,1 (loses 12m of run time)\n");
 }
 
 /// Who is not shown them is told how many they are, and not to do what nobody knows the effect of.

@@ -84,9 +84,12 @@ std::string name_of(const api::DrainRequest& request) {
 
 /// "GPU 3 of node n1", "was GPU 3 of node n1 (not present)": another one may be GPU 3 by now.
 std::string shown_name(const Drain& drain, bool present) {
-  const std::string name = name_of(drain.node, drain.gpu);
+  const std::string name = drain.gpu || drain.is_of_node()
+                               ? name_of(drain.node, drain.gpu)
+                               : tr_format("a cut GPU of {}", name_of(drain.node, {}));
   if (present) return name;
-  return drain.gpu ? tr_format("was {} (not present)", name) : tr_format("{} (not present)", name);
+  return !drain.is_of_node() ? tr_format("was {} (not present)", name)
+                             : tr_format("{} (not present)", name);
 }
 
 enum class DrainChange { Drain, Resume };

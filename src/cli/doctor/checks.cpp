@@ -85,6 +85,21 @@ Check parking(const std::string& how) {
   return check;
 }
 
+/// Where gflowd serves its own user alone, nobody has to be kept from anybody.
+Check gpu_isolation(const api::DaemonView& daemon) {
+  Check check = enforcement(tr_later("GPU isolation"),
+                            daemon.enforcement_gpu_isolation,
+                            tr("a job that sets CUDA_VISIBLE_DEVICES itself can use GPUs it was "
+                               "not given (docs/sharing.md)"));
+  if (daemon.mode == "user") check.level = Level::Ok;
+  if (check.advice.empty()) {
+    check.advice =
+        tr("not kept from them: what runs outside of jobs, as containers of a daemon do, "
+           "and jobs that see every GPU (docs/sharing.md)");
+  }
+  return check;
+}
+
 bool is_loopback_url(std::string_view url) {
   const std::string_view host = url.substr(std::min(url.size(), url.find("//") + 2));
   return host.starts_with("127.") || host.starts_with("[::1]") || host.starts_with("localhost");
@@ -164,7 +179,36 @@ std::vector<Check> check_tokens(const std::vector<api::TokenView>& tokens) {
            tr("who finds one can use it until 'gctl token revoke NAME'; make one with --expires")}};
 }
 
+/// Of GPUs that gflow may cut.
+std::vector<Check> check_cutting(const api::NodeView& node) {
+  std::vector<Check> checks;
+  for (const api::MigRoomView& room : node.mig_room) {
+    const std::string name = tr_format("slices of {}", printable(room.gpu));
+    if (room.drained) {
+      checks.push_back(
+          {name, Level::Ok, tr_format("none is made: {}", drained_text(room.drained_reason)), ""});
+    } else if (room.trouble.empty() && room.refused.empty()) {
+      checks.push_back({name, Level::Ok, tr("made as jobs request them"), ""});
+    } else if (room.trouble.empty()) {
+      checks.push_back(
+          {name,
+           Level::Warn,
+           tr_format("refused when last tried: {}", printable(room.refused)),
+           tr("it is tried again, ever more rarely, for as long as a job waits for it; "
+              "'nvidia-smi mig -lgi' shows what is cut")});
+    } else {
+      checks.push_back({name,
+                        Level::Fail,
+                        printable(room.trouble),
+                        tr("none is made; only root may cut a GPU: run gflowd as a service of the "
+                           "system")});
+    }
+  }
+  return checks;
+}
+
 std::vector<Check> check_gpus(const api::NodeView& node) {
+  if (node.devices.empty() && !node.mig_room.empty()) return check_cutting(node);
   if (node.devices.empty()) {
     return {{tr_later("gpus"),
              Level::Warn,
@@ -210,6 +254,7 @@ std::vector<Check> check_gpus(const api::NodeView& node) {
                         tr("it is not allocated to jobs until that process ends")});
     }
   }
+  std::ranges::move(check_cutting(node), std::back_inserter(checks));
   return checks;
 }
 
@@ -238,6 +283,7 @@ std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
                   tr("a job can start as many processes as its user may")),
       gpu_memory_limits(daemon.enforcement_gpu_memory),
       gpu_compute_shares(daemon.enforcement_gpu_compute),
+      gpu_isolation(daemon),
   };
   if (!daemon.enforcement_parking.empty()) checks.push_back(parking(daemon.enforcement_parking));
   for (const std::string& warning : daemon.warnings) {

@@ -70,9 +70,10 @@ TEST(Doctor, SaysWhatMissingEnforcementCosts) {
   daemon.enforcement_processes = "cgroup v2 pids.max";
   daemon.enforcement_gpu_memory = "libgflow-share.so";
   daemon.enforcement_gpu_compute = "none: reserved";
+  daemon.enforcement_gpu_isolation = "landlock";
   daemon.warnings = {"disk nearly full"};
   const std::vector<Check> checks = check_enforcement(daemon);
-  ASSERT_EQ(checks.size(), 7U);
+  ASSERT_EQ(checks.size(), 8U);
   EXPECT_EQ(checks[0].level, Level::Ok);
   EXPECT_EQ(checks[1].level, Level::Warn);
   EXPECT_NE(checks[1].advice, "");
@@ -84,10 +85,17 @@ TEST(Doctor, SaysWhatMissingEnforcementCosts) {
   EXPECT_NE(checks[5].advice, "");
   daemon.enforcement_gpu_compute = "libgflow-share.so";
   EXPECT_EQ(check_enforcement(daemon)[5].level, Level::Ok);
-  EXPECT_EQ(checks[6], (Check{"daemon warning", Level::Warn, "disk nearly full", ""}));
+  EXPECT_EQ(checks[6].name, "GPU isolation");
+  EXPECT_EQ(checks[6].level, Level::Ok);
+  EXPECT_NE(checks[6].advice, "") << "what is not kept";
+  daemon.enforcement_gpu_isolation = "none: no root";
+  EXPECT_EQ(check_enforcement(daemon)[6].level, Level::Warn);
+  daemon.mode = "user";
+  EXPECT_EQ(check_enforcement(daemon)[6].level, Level::Ok) << "nobody else is there";
+  EXPECT_EQ(checks[7], (Check{"daemon warning", Level::Warn, "disk nearly full", ""}));
   for (const char* how : {"gflow-park", "none: the driver is old"}) {
     daemon.enforcement_parking = how;
-    const Check parking = check_enforcement(daemon)[6];
+    const Check parking = check_enforcement(daemon)[7];
     EXPECT_EQ(parking.name, "GPU memory of suspended jobs");
     EXPECT_EQ(parking.level, Level::Ok);
     EXPECT_EQ(parking.text, how);

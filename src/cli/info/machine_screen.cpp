@@ -362,6 +362,7 @@ std::string machine_screen(const api::MachineView& machine,
     if (!node.devices.empty() && !node.note.empty())
       notes += tr_format("Note: {}\n", tr(printable(node.note)));
   }
+  notes += mig_room_lines(machine);
   notes += draining_lines(machine);
   notes += absent_drain_lines(machine);
   if (!notes.empty()) {

@@ -193,16 +193,43 @@ std::string draining_lines(const api::MachineView& machine) {
   return out;
 }
 
+std::string mig_room_lines(const api::MachineView& machine) {
+  std::string out;
+  for (const api::NodeView& node : machine.nodes) {
+    for (const api::MigRoomView& room : node.mig_room) {
+      const std::string gpu =
+          fmt::format("{} {}", printable(room.model_short), printable(room.gpu));
+      if (room.drained) {
+        out += fmt::format("{} {}\n", gpu, drained_text(room.drained_reason));
+      } else if (!room.trouble.empty()) {
+        out += tr_format("{} cannot be cut: {}\n", gpu, printable(room.trouble));
+      } else if (room.profiles.empty()) {
+        out += tr_format("{} has no room for one more slice\n", gpu);
+      } else {
+        out +=
+            tr_format("{} has room for a slice of {}\n", gpu, printable(join(room.profiles, ", ")));
+      }
+    }
+  }
+  return out;
+}
+
+/// "GPU 3", "GPU-5ad1 (was GPU 3 of node n1)", "GPU-5ad1" of one that was cut.
+std::string absent_gpu(const api::MachineView& machine,
+                       const api::NodeView& node,
+                       const Drain& drain) {
+  if (!drain.gpu) return printable(drain.uuid);
+  const std::string which = machine.nodes.size() > 1
+                                ? tr_format("GPU {} of node {}", *drain.gpu, printable(node.name))
+                                : fmt::format("GPU {}", *drain.gpu);
+  return drain.uuid.empty() ? which : tr_format("{} (was {})", printable(drain.uuid), which);
+}
+
 std::string absent_drain_lines(const api::MachineView& machine) {
   std::string out;
   for (const api::NodeView& node : machine.nodes) {
     for (const Drain& drain : node.drained_absent) {
-      const int gpu = drain.gpu.value_or(0);
-      const std::string which = machine.nodes.size() > 1
-                                    ? tr_format("GPU {} of node {}", gpu, printable(node.name))
-                                    : fmt::format("GPU {}", gpu);
-      const std::string gone =
-          drain.uuid.empty() ? which : tr_format("{} (was {})", printable(drain.uuid), which);
+      const std::string gone = absent_gpu(machine, node, drain);
       out += drain.reason.empty()
                  ? tr_format("Drained and not present: {}\n", gone)
                  : tr_format("Drained and not present: {}: {}\n", gone, printable(drain.reason));
@@ -212,6 +239,8 @@ std::string absent_drain_lines(const api::MachineView& machine) {
 }
 
 std::string no_devices(const api::NodeView& node) {
+  if (!node.mig_room.empty())
+    return tr("No slice is made yet: a job that requests one has it made.\n");
   std::string out = tr("No GPUs");
   if (!node.note.empty()) out += ": " + tr(printable(node.note));
   return out + tr("\nJobs without --gpus still run.\n");
@@ -315,7 +344,8 @@ std::string machine_text(const api::MachineView& machine, const Painter& paint) 
     }
     out += node_text(node, paint);
   }
-  if (const std::string absent = absent_drain_lines(machine); !absent.empty()) {
+  const std::string absent = mig_room_lines(machine) + absent_drain_lines(machine);
+  if (!absent.empty()) {
     out += "\n" + absent;
   }
   return out + allocations(machine);
@@ -342,7 +372,7 @@ std::string machine_brief(const api::MachineView& machine, const Painter& paint)
       rows.push_back(std::move(row));
     }
   }
-  const std::string absent = absent_drain_lines(machine);
+  const std::string absent = mig_room_lines(machine) + absent_drain_lines(machine);
   if (rows.empty()) {
     return unhealthy +
            (machine.nodes.empty() ? tr("No GPUs\n") : no_devices(machine.nodes.front())) + absent;

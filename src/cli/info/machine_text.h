@@ -17,6 +17,8 @@ namespace gflow::cli {
 [[nodiscard]] std::string unhealthy_lines(const api::MachineView& machine, const Painter& paint);
 /// Why devices are drained whose jobs have not all ended; "" where no reason was given.
 [[nodiscard]] std::string draining_lines(const api::MachineView& machine);
+/// Of which GPUs a slice of MIG could be made, and which; "" for none.
+[[nodiscard]] std::string mig_room_lines(const api::MachineView& machine);
 /// Drained devices that are not in the machine now; "" if there are none.
 [[nodiscard]] std::string absent_drain_lines(const api::MachineView& machine);
 /// That a node has no GPUs, and why.

@@ -23,6 +23,7 @@ Command gjob_command() {
                       job_release_command(),
                       job_suspend_command(),
                       job_resume_command(),
+                      job_move_command(),
                       job_update_command()},
       .elsewhere = {{"signal", "gcancel --signal SIGNAL JOB"}, {"cancel", "gcancel JOB"}},
   };

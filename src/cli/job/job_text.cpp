@@ -105,6 +105,13 @@ std::string idle_text(const api::JobView& job) {
   return idle > std::chrono::seconds(0) ? tr_format("for {}", duration_text(idle)) : "";
 }
 
+/// "from GPU 2 to GPU 0"; why it stayed, if it was to.
+std::string move_text(const api::JobView& job) {
+  if (job.move) return tr_format("from GPU {} to GPU {}", job.move->source, job.move->target);
+  if (job.move_refused.empty()) return "";
+  return tr_format("it stayed where it was: {}", printable(job.move_refused));
+}
+
 /// Where its GPU memory is while it is suspended, or why it stays where it is.
 std::string parked_text(const api::JobView& job) {
   if (!job.parked) return "";
@@ -215,6 +222,19 @@ std::string gpu_share_text(const api::JobView& job, const api::DaemonView& daemo
                   : tr("memory capped by the interposer, compute not limited");
 }
 
+/// What keeps it from GPUs it was not given; before it runs, what would. "" where that is none of
+/// its business.
+std::string isolation_text(const api::JobView& job, const api::DaemonView& daemon) {
+  const Request& request = job.spec.request;
+  if (job.spec.allocation) return "";
+  if (request.see_all) return tr("none: it asked to see every GPU");
+  if (job.gpu_isolation == GpuIsolation::Filter) return tr("device filter of its control group");
+  if (job.gpu_isolation == GpuIsolation::Landlock) return tr("landlock");
+  if (request.gpus == 0) return "";
+  if (job.gpu_isolation) return tr("none: variables alone name its GPUs");
+  return is_pending(job.status) ? tr(printable(daemon.enforcement_gpu_isolation)) : "";
+}
+
 void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonView& daemon) {
   facts.add(tr("Stopped by"), tr(printable(daemon.enforcement_kill)));
   if (job.spec.request.memory.bytes > 0) {
@@ -228,6 +248,7 @@ void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonVie
   if (request.mode != GpuMode::Whole && request.gpus > 0) {
     facts.add(tr("GPU share"), gpu_share_text(job, daemon));
   }
+  facts.add(tr("Isolation"), isolation_text(job, daemon));
 }
 
 /// When it should start and by what that is known, unless that is its begin time.
@@ -283,6 +304,7 @@ std::string job_text(const api::Explanation& explained,
   facts.add(tr("GPU memory"), gpu_memory_text(job));
   facts.add(tr("GPU idle"), idle_text(job));
   facts.add(tr("Parked"), parked_text(job));
+  facts.add(tr("Move"), move_text(job));
   if (job.outcome && job.started) facts.add(tr("Used"), usage_text(*job.outcome));
   facts.add_as_is(tr("Command"), printable(job.spec.command));
   facts.add_as_is(tr("Directory"), printable(job.spec.work_dir));

@@ -14,6 +14,7 @@ namespace gflow::cli {
 [[nodiscard]] Command job_release_command();
 [[nodiscard]] Command job_suspend_command();
 [[nodiscard]] Command job_resume_command();
+[[nodiscard]] Command job_move_command();
 [[nodiscard]] Command job_update_command();
 
 }  // namespace gflow::cli

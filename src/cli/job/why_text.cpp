@@ -102,6 +102,14 @@ std::string instead(const api::JobView& job, const JobNames& names) {
   }
   if (job.status == Status::Completing) return tr_format("{} is being stopped.\n", name);
   if (job.gpu_indices.empty()) return tr_format("{} runs.\n", name);
+  if (job.move) {
+    return tr_format(
+        "{} runs, and moves from GPU {} to GPU {}; its CUDA calls wait until it is "
+        "there.\n",
+        name,
+        job.move->source,
+        job.move->target);
+  }
   if (job.lends) {
     return tr_format("{} runs; GPU {} is lent to others until it uses it again.\n",
                      name,

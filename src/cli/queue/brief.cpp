@@ -88,6 +88,8 @@ std::string where_text(const api::JobView& job) {
   } else if (over != job.gpu_memory.end()) {
     remarks.push_back(tr_format(
         "GPU memory {}/{}", memory_text(over->used, over->reserved), memory_text(over->reserved)));
+  } else if (job.move) {
+    remarks.push_back(tr_format("to {}", job.move->target));
   } else if (job.lends) {
     remarks.push_back(tr("lent"));
   } else if (const auto idle = long_idle(job); idle > std::chrono::seconds(0)) {

@@ -190,6 +190,7 @@ std::vector<std::string> screen_needs() {
           "gpu_idle_seconds",
           "gpu_memory",
           "lends",
+          "move",
           "node_list",
           "outcome",
           "reason",

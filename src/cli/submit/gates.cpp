@@ -60,6 +60,7 @@ bool is_gate(const api::BlockerView& blocker) {
     case BlockerKind::Cpus:
     case BlockerKind::Priority:
     case BlockerKind::Gang:
+    case BlockerKind::Slice:
       return false;
   }
   return false;

@@ -48,6 +48,10 @@ std::string DeviceReader::text(const char* call) const {
 void DeviceReader::identity() {
   report_.name = text("nvmlDeviceGetName");
   report_.uuid = text("nvmlDeviceGetUUID");
+  std::uint32_t minor = 0;
+  if (library_.call<abi::GetNumber>("nvmlDeviceGetMinorNumber", device_, &minor) == abi::kSuccess) {
+    report_.minor = static_cast<int>(minor);
+  }
   abi::PciInfo pci{};
   if (library_.call<abi::GetPci>("nvmlDeviceGetPciInfo_v3", device_, &pci) != abi::kSuccess) return;
   std::ranges::end(pci.bus_id)[-1] = '\0';

@@ -50,6 +50,7 @@ Device device_of(const DeviceReport& report) {
   device.power_milliwatts = report.power_milliwatts;
   device.power_limit_milliwatts = report.power_limit_milliwatts;
   device.processes = computing(report.processes);
+  device.nodes = report.nodes;
   device.trouble = missing_text(report.missing);
   if (report.mig == true) device.trouble = kMigTrouble;
   if (!report.mig_unread.empty()) device.trouble = unread_text(report);
@@ -75,6 +76,10 @@ Device device_of(const DeviceReport& gpu, const SliceReport& slice) {
   device.memory_used = slice.memory_used;
   device.temperature_celsius = gpu.temperature_celsius;
   device.processes = computing(slice.processes);
+  if (!gpu.nodes.empty() && !slice.nodes.empty()) {
+    device.nodes = gpu.nodes;
+    device.nodes.insert(device.nodes.end(), slice.nodes.begin(), slice.nodes.end());
+  }
   device.trouble = missing_text(slice.missing);
   if (slice.profile.empty()) {
     device.usable = false;  // nobody could ask for it, and it is no GPU
@@ -83,6 +88,17 @@ Device device_of(const DeviceReport& gpu, const SliceReport& slice) {
   fail_by(slice.fatal, device);
   device.mig = MigDevice{gpu.uuid, slice.profile, slice.gpu_instance, slice.compute_instance};
   return device;
+}
+
+/// Of a GPU with MIG enabled. What a reading does not tell is as it was: a job that asks for it is
+/// not told that there is no such thing.
+MigGpu mig_gpu_of(const DeviceReport& gpu, const MigGpu* known) {
+  const std::string& unread = gpu.mig_unread.empty() ? gpu.room_unread : gpu.mig_unread;
+  MigGpu read{.uuid = gpu.uuid, .model = gpu.name, .kinds = gpu.kinds, .instances = gpu.instances};
+  if (unread.empty()) return read;
+  if (known != nullptr) read = *known;
+  read.unread = fmt::format("the driver does not tell how it can be cut: {}", unread);
+  return read;
 }
 
 /// Whether the device is, or is cut from, the GPU of the report.
@@ -128,6 +144,7 @@ void keep_identity(Device& fresh, const Device& known) {
   if (!fresh.numa_node) fresh.numa_node = known.numa_node;
   if (!fresh.usable && fresh.model == "NVIDIA GPU") fresh.model = known.model;
   if (!fresh.usable && !fresh.memory_total) fresh.memory_total = known.memory_total;
+  if (!fresh.usable && fresh.nodes.empty()) fresh.nodes = known.nodes;
 }
 
 /// `report`: of the GPU that it is cut from; null where the driver has none.
@@ -152,6 +169,7 @@ Machine machine_after(const Machine& before, const Report& report) {
   Machine after = before;
   after.source = "nvml";
   after.driver = report.driver;
+  if (!report.gpu_nodes.empty()) after.gpu_nodes["nvidia"] = report.gpu_nodes;
   after.note.clear();
   after.devices.clear();
   std::vector<Device> fresh;
@@ -173,6 +191,15 @@ Machine machine_after(const Machine& before, const Report& report) {
       after.devices.push_back(lost(known, of == report.devices.end() ? nullptr : &*of));
     }
   }
+  after.mig_gpus.clear();
+  for (const DeviceReport& one : report.devices) {
+    const auto known = std::ranges::find(before.mig_gpus, one.uuid, &MigGpu::uuid);
+    const bool was = known != before.mig_gpus.end();
+    // That MIG is enabled may be what it does not tell.
+    if (one.fatal.empty() && (one.mig == true || (was && !one.mig_unread.empty()))) {
+      after.mig_gpus.push_back(mig_gpu_of(one, was ? &*known : nullptr));
+    }
+  }
   std::ranges::move(fresh, std::back_inserter(after.devices));
   for (std::size_t at = 0; at < after.devices.size(); ++at) {
     after.devices[at].index = static_cast<int>(at);
@@ -191,6 +218,7 @@ Machine machine_after(const Machine& before, const Report& report) {
 Machine machine_stale(const Machine& before, const std::string& note) {
   Machine after = before;
   after.note = note;
+  for (MigGpu& gpu : after.mig_gpus) gpu.unread = note;
   for (Device& device : after.devices) {
     without_readings(device);
     device.trouble = note;

@@ -135,6 +135,21 @@ TEST(NvmlMachine, SlicesOfALostGpuStay) {
   EXPECT_EQ(machine_after(machine_stale(cut, "no answer"), one_cut()), cut);
 }
 
+TEST(NvmlMachine, ASliceIsOpenedByTheNodesOfItsGpuAndItsOwn) {
+  Report report = one_cut();
+  report.gpu_nodes = {{195, 0, 247}};
+  report.devices[0].nodes = {DeviceNodes::one(195, 1)};
+  report.devices[0].slices[0].nodes = {DeviceNodes::one(507, 12)};
+  const Machine cut = machine_after({}, report);
+  EXPECT_EQ(cut.gpu_nodes.at("nvidia"), report.gpu_nodes);
+  EXPECT_EQ(cut.devices[0].nodes,
+            (std::vector{DeviceNodes::one(195, 1), DeviceNodes::one(507, 12)}));
+  EXPECT_TRUE(cut.devices[1].nodes.empty()) << "by its GPU's alone it would open any slice";
+  report.devices[0].fatal = "GPU requires reset";
+  report.devices[0].slices.clear();
+  EXPECT_EQ(machine_after(cut, report).devices[0].nodes, cut.devices[0].nodes);
+}
+
 TEST(NvmlMachine, OnlyComputeProcessesCount) {
   Report report = two();
   report.devices[0].processes = {{{900, "root", "Xorg", Memory::mib(100)}, ProcessKind::Graphics},

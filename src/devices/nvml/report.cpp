@@ -35,6 +35,12 @@ json processes_json(const std::vector<ProcessReport>& processes) {
   return list;
 }
 
+json nodes_json(const std::vector<DeviceNodes>& nodes) {
+  json list = json::array();
+  for (const DeviceNodes& one : nodes) list.push_back(device_nodes_text(one));
+  return list;
+}
+
 json missing_json(const std::vector<Missing>& missing) {
   json object = json::object();
   for (const Missing& one : missing) object[one.reading] = one.why;
@@ -50,11 +56,28 @@ json slice_json(const SliceReport& slice) {
           {"memory_total_bytes", bytes_or_null(slice.memory_total)},
           {"memory_used_bytes", bytes_or_null(slice.memory_used)},
           {"processes", processes_json(slice.processes)},
+          {"nodes", nodes_json(slice.nodes)},
           {"missing", missing_json(slice.missing)},
           {"fatal", slice.fatal}};
 }
 
+json kind_json(const MigKind& kind) {
+  return {{"profile", kind.profile},
+          {"size", kind.size},
+          {"starts", kind.starts},
+          {"most", kind.most},
+          {"memory_bytes", kind.memory.bytes}};
+}
+
+json instance_json(const MigInstance& one) {
+  return {{"id", one.id}, {"profile", one.profile}, {"start", one.start}, {"size", one.size}};
+}
+
 json device_json(const DeviceReport& device) {
+  json kinds = json::array();
+  for (const MigKind& one : device.kinds) kinds.push_back(kind_json(one));
+  json instances = json::array();
+  for (const MigInstance& one : device.instances) instances.push_back(instance_json(one));
   json slices = json::array();
   for (const SliceReport& one : device.slices) slices.push_back(slice_json(one));
   json peers = json::array();
@@ -73,9 +96,14 @@ json device_json(const DeviceReport& device) {
           {"temperature_celsius", or_null(device.temperature_celsius)},
           {"power_milliwatts", or_null(device.power_milliwatts)},
           {"power_limit_milliwatts", or_null(device.power_limit_milliwatts)},
+          {"minor", or_null(device.minor)},
+          {"nodes", nodes_json(device.nodes)},
           {"mig", or_null(device.mig)},
           {"slices", slices},
           {"mig_unread", device.mig_unread},
+          {"kinds", kinds},
+          {"instances", instances},
+          {"room_unread", device.room_unread},
           {"processes", processes_json(device.processes)},
           {"missing", missing_json(device.missing)},
           {"fatal", device.fatal},
@@ -110,6 +138,14 @@ std::vector<ProcessReport> processes_from(const json& list) {
   return read;
 }
 
+std::vector<DeviceNodes> nodes_from(const json& list) {
+  std::vector<DeviceNodes> read;
+  for (const json& one : list) {
+    if (const auto nodes = parse_device_nodes(one.get<std::string>())) read.push_back(*nodes);
+  }
+  return read;
+}
+
 std::vector<Missing> missing_from(const json& object) {
   std::vector<Missing> read;
   for (const auto& [reading, why] : object.items()) {
@@ -128,9 +164,25 @@ SliceReport slice_from(const json& one) {
   read.memory_total = memory_at(one, "memory_total_bytes");
   read.memory_used = memory_at(one, "memory_used_bytes");
   read.processes = processes_from(one.at("processes"));
+  read.nodes = nodes_from(one.at("nodes"));
   read.missing = missing_from(one.at("missing"));
   read.fatal = one.at("fatal").get<std::string>();
   return read;
+}
+
+MigKind kind_from(const json& one) {
+  return {.profile = one.at("profile").get<std::string>(),
+          .size = one.at("size").get<int>(),
+          .starts = one.at("starts").get<std::vector<int>>(),
+          .most = one.at("most").get<int>(),
+          .memory = Memory{one.at("memory_bytes").get<std::int64_t>()}};
+}
+
+MigInstance instance_from(const json& one) {
+  return {.id = one.at("id").get<int>(),
+          .profile = one.at("profile").get<std::string>(),
+          .start = one.at("start").get<int>(),
+          .size = one.at("size").get<int>()};
 }
 
 DeviceReport device_from(const json& one) {
@@ -145,9 +197,16 @@ DeviceReport device_from(const json& one) {
   read.temperature_celsius = optional_at<int>(one, "temperature_celsius");
   read.power_milliwatts = optional_at<int>(one, "power_milliwatts");
   read.power_limit_milliwatts = optional_at<int>(one, "power_limit_milliwatts");
+  read.minor = optional_at<int>(one, "minor");
+  read.nodes = nodes_from(one.at("nodes"));
   read.mig = optional_at<bool>(one, "mig");
   for (const json& slice : one.at("slices")) read.slices.push_back(slice_from(slice));
   read.mig_unread = one.at("mig_unread").get<std::string>();
+  for (const json& kind : one.at("kinds")) read.kinds.push_back(kind_from(kind));
+  for (const json& instance : one.at("instances")) {
+    read.instances.push_back(instance_from(instance));
+  }
+  read.room_unread = one.at("room_unread").get<std::string>();
   read.processes = processes_from(one.at("processes"));
   read.missing = missing_from(one.at("missing"));
   read.fatal = one.at("fatal").get<std::string>();
@@ -176,7 +235,8 @@ std::string to_line(const Report& report) {
                     {"count", report.devices.size()},
                     {"devices", devices},
                     {"unreachable", report.unreachable},
-                    {"numa_cpus", numa_cpus}};
+                    {"numa_cpus", numa_cpus},
+                    {"gpu_nodes", nodes_json(report.gpu_nodes)}};
   return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -192,6 +252,7 @@ Result<Report> from_line(std::string_view line) {
     for (const json& one : all.at("numa_cpus")) {
       report.numa_cpus.push_back({one.at("node").get<int>(), one.at("cpus").get<std::string>()});
     }
+    report.gpu_nodes = nodes_from(all.at("gpu_nodes"));
     return report;
   } catch (const json::exception& problem) {
     return fail(Code::Failure,

@@ -42,8 +42,9 @@ struct SliceReport {
   std::optional<Memory> memory_total;
   std::optional<Memory> memory_used;
   std::vector<ProcessReport> processes;
-  std::vector<Missing> missing;  ///< why one of the above is empty
-  std::string fatal;             ///< why it cannot be used at all; "" else
+  std::vector<Missing> missing;      ///< why one of the above is empty
+  std::string fatal;                 ///< why it cannot be used at all; "" else
+  std::vector<DeviceNodes> nodes{};  ///< of its instances; its GPU's are needed as well
 
   friend bool operator==(const SliceReport&, const SliceReport&) = default;
 };
@@ -65,11 +66,17 @@ struct DeviceReport {
   /// Why it is not known whether MIG is enabled, or which MIG devices there are besides these; ""
   /// where it is.
   std::string mig_unread;
+  /// Where MIG is enabled: what it can be cut into, and the GPU instances there are.
+  std::vector<MigKind> kinds;
+  std::vector<MigInstance> instances;
+  std::string room_unread;  ///< why these are not told; "" where they are
   std::vector<ProcessReport> processes;
-  std::vector<Missing> missing;   ///< why one of the above is empty
-  std::string fatal;              ///< why the GPU cannot be used at all: "GPU is lost"; "" else
-  std::vector<PeerReport> peers;  ///< the others; empty if the driver does not tell
-  int switch_links = 0;           ///< NVLinks to NVSwitch
+  std::vector<Missing> missing;      ///< why one of the above is empty
+  std::string fatal;                 ///< why the GPU cannot be used at all: "GPU is lost"; "" else
+  std::vector<PeerReport> peers;     ///< the others; empty if the driver does not tell
+  int switch_links = 0;              ///< NVLinks to NVSwitch
+  std::optional<int> minor{};        ///< of /dev/nvidiaN, which is not its index
+  std::vector<DeviceNodes> nodes{};  ///< that and its others; empty without a minor number
 
   friend bool operator==(const DeviceReport&, const DeviceReport&) = default;
 };
@@ -81,6 +88,7 @@ struct Report {
   std::vector<DeviceReport> devices;     ///< in PCI order
   std::vector<std::string> unreachable;  ///< a reason for each GPU that gave no handle
   std::vector<NumaCpus> numa_cpus;       ///< of the NUMA nodes that have GPUs
+  std::vector<DeviceNodes> gpu_nodes{};  ///< all that are of GPUs or of instances of MIG
 
   friend bool operator==(const Report&, const Report&) = default;
 };

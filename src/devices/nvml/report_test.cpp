@@ -20,12 +20,17 @@ Report sample() {
                     false,
                     {},
                     "",
+                    {},
+                    {},
+                    "",
                     {{{4242, "alice", "python", Memory::gib(19)}, ProcessKind::Compute},
                      {{900, "", "Xorg", std::nullopt}, ProcessKind::Graphics}},
                     {},
                     "",
                     {{"0000:5e:00.0", PathClass::Pxb, 12}, {"0000:b1:00.0", PathClass::Sys, 0}},
-                    18};
+                    18,
+                    3,
+                    {DeviceNodes::one(195, 3), DeviceNodes::one(226, 129)}};
   DeviceReport empty;
   empty.missing = {{"power", "Not Supported"}, {"processes", "Insufficient Permissions"}};
   empty.fatal = "GPU is lost";
@@ -40,7 +45,8 @@ Report sample() {
                  Memory::mib(11091),
                  {{{21180, "alice", "memhog", Memory::mib(2296)}, ProcessKind::Compute}},
                  {},
-                 ""},
+                 "",
+                 {DeviceNodes::one(507, 12)}},
                 {"",
                  "MIG-2",
                  "1c.3g.40gb",
@@ -52,7 +58,11 @@ Report sample() {
                  {{"memory_total", "Unknown Error"}},
                  "GPU requires reset"}};
   cut.mig_unread = "Insufficient Permissions";
-  return {"", "590.48.01", {full, empty, cut}, {"GPU is lost"}, {{0, "0-23,48-71"}}};
+  cut.kinds = {{"3g.40gb", 4, {0, 4}, 2, Memory::mib(40448)}};
+  cut.instances = {{9, "3g.40gb", 4, 4}};
+  cut.room_unread = "Unknown Error";
+  return {
+      "", "590.48.01", {full, empty, cut}, {"GPU is lost"}, {{0, "0-23,48-71"}}, {{195, 0, 247}}};
 }
 
 TEST(Report, ReadsWhatItWrites) {

@@ -7,8 +7,10 @@
 #include <array>
 
 #include "base/text.h"
+#include "devices/nvml/device_nodes.h"
 #include "devices/nvml/device_reader.h"
 #include "devices/nvml/host_facts.h"
+#include "devices/nvml/mig_room.h"
 #include "devices/nvml/processes.h"
 #include "devices/nvml/slices.h"
 #include "devices/pci_address.h"
@@ -79,6 +81,7 @@ Report Sampler::read() {
   }
   add_connections(handles, report);
   std::ranges::sort(report.devices, pci_before, &DeviceReport::pci_address);
+  add_device_nodes(sysfs_, "/proc", report);
   return report;
 }
 
@@ -119,6 +122,7 @@ DeviceReport Sampler::read_device(abi::Handle device) {
     reader.report().processes = std::move(processes.all);
   if (reader.report().mig == true) {
     read_slices(library_, processes_, device, reader.report());
+    read_room(library_, device, reader.report());
   }
   return reader.report();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "devices/nvml/source.h"
+#include "devices/nvml/device_nodes.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -52,6 +53,7 @@ Result<std::unique_ptr<NvmlSource>> NvmlSource::open(const SourceOptions& option
 NvmlSource::NvmlSource(SourceOptions options, os::Fd timer, os::Fd ready)
     : options_(std::move(options)), timer_(std::move(timer)), ready_(std::move(ready)) {
   machine_.source = "nvml";
+  machine_.gpu_nodes["nvidia"] = {nvidia_gpus()};
   follow(timer_.get());
 }
 

@@ -85,6 +85,7 @@ TEST(NvmlSource, TheSameMachineAsTheSimulatedOne) {
   Machine expected = sim::machine_of(*file, "nvml");
   for (Device& device : expected.devices) device.numa_node.reset();  // sysfs does not know them
   expected.topology.numa.assign(4, std::nullopt);
+  expected.gpu_nodes = {{"nvidia", {{195, 0, 247}}}};  // which simulated GPUs do not have
   EXPECT_EQ(source->machine(), expected);
   EXPECT_EQ(source->interval(), 5s);
 }

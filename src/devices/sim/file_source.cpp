@@ -12,6 +12,7 @@
 #include <span>
 
 #include "devices/sim/machine_file.h"
+#include "devices/sim/made_instances.h"
 #include "os/file.h"
 
 namespace gflow::devices::sim {
@@ -23,8 +24,6 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-constexpr Memory kMaxMachineFile = Memory::mib(1);
-
 Result<void> add(int epoll, int fd) {
   epoll_event event{};
   event.events = EPOLLIN;
@@ -33,8 +32,7 @@ Result<void> add(int epoll, int fd) {
 }
 
 Result<Machine> read_machine_file(const std::string& path) {
-  const std::string text = GF_TRY(os::read_regular_file(path, kMaxMachineFile));
-  return machine_of(GF_TRY(read_machine(text, path)), "sim:" + path);
+  return machine_of(GF_TRY(load_machine(path)), "sim:" + path);
 }
 
 /// True if one of the events is about the file, or if events were lost.
@@ -43,7 +41,10 @@ bool names_file(std::span<const char> events, const std::string& name) {
     inotify_event event{};
     std::memcpy(&event, events.data(), sizeof event);
     const char* changed = events.data() + sizeof event;  // ended by NUL, not there if len is 0
-    if ((event.mask & IN_Q_OVERFLOW) != 0 || (event.len > 0 && name == changed)) return true;
+    if ((event.mask & IN_Q_OVERFLOW) != 0 ||
+        (event.len > 0 && (name == changed || made_file(name) == changed))) {
+      return true;
+    }
     events = events.subspan(sizeof event + event.len);
   }
   return false;

@@ -31,6 +31,7 @@ const std::vector<std::string>& gpu_keys() {
                                                 "vendor",
                                                 "uuid",
                                                 "pci_address",
+                                                "device_nodes",
                                                 "numa_node",
                                                 "memory_total",
                                                 "memory_used",
@@ -81,6 +82,16 @@ Result<void> read_identity(const Fields& gpu, Device& device) {
                        fmt::format("'{}' is not of the form 0000:3b:00.0", printable(*address)));
     }
     device.pci_address = *normal;
+  }
+  for (const std::string& text : GF_TRY(gpu.texts("device_nodes"))) {
+    const auto nodes = parse_device_nodes(text);
+    if (!nodes || nodes->first != nodes->last) {
+      return gpu.error(
+          "device_nodes",
+          fmt::format("'{}' is not of the form 195:0, as 'stat -c %Hr:%Lr FILE' has it",
+                      printable(text)));
+    }
+    device.nodes.push_back(*nodes);
   }
   return take_number(gpu, "numa_node", kNode, device.numa_node);
 }
@@ -163,8 +174,11 @@ Result<std::vector<SimDevice>> read_devices(const Fields& top) {
     const auto count = GF_TRY(gpu.number("count", {1, std::max<std::int64_t>(room, 1)}));
     if (room == 0) return top.error("gpus", fmt::format("at most {} GPUs", kMaxDevices));
     const SimDevice made = GF_TRY(read_device(gpu));
-    if (count.value_or(1) > 1 && !(made.device.uuid.empty() && made.device.pci_address.empty())) {
-      return gpu.error("count", "GPUs with a uuid or pci_address have to be listed one by one");
+    const bool is_one =
+        !made.device.uuid.empty() || !made.device.pci_address.empty() || !made.device.nodes.empty();
+    if (count.value_or(1) > 1 && is_one) {
+      return gpu.error(
+          "count", "GPUs with a uuid, pci_address or device_nodes have to be listed one by one");
     }
     devices.insert(devices.end(), static_cast<std::size_t>(count.value_or(1)), made);
   }

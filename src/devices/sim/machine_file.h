@@ -39,6 +39,7 @@ struct SimDevice {
   DeviceState state = DeviceState::Ok;
   std::vector<SimProcess> processes;
   std::vector<SimSlice> slices;          ///< in the order of their instances
+  MigGpu mig;                            ///< where MIG is enabled: what it can be cut into, and is
   std::vector<std::string> unsupported;  ///< names of missing.h
 };
 

@@ -51,6 +51,7 @@ Device view_of(const SimDevice& simulated, const SimSlice& slice) {
   device.pci_address = gpu.pci_address;
   device.numa_node = gpu.numa_node;
   device.mig = slice.mig;
+  device.nodes = gpu.nodes;
   device.memory_total = slice.memory_total;
   if (simulated.state == DeviceState::Lost) {
     device.trouble = kSliceLostTrouble;
@@ -99,6 +100,9 @@ Machine machine_of(const SimMachine& simulated, const std::string& source) {
   machine.cpus = simulated.cpus;
   machine.memory = simulated.memory;
   add_devices(simulated, machine);
+  for (const SimDevice& one : simulated.devices) {
+    if (one.state == DeviceState::Mig) machine.mig_gpus.push_back(one.mig);
+  }
   return machine;
 }
 

@@ -92,6 +92,7 @@ Result<std::vector<SimDevice>> placed(std::vector<SimDevice> devices) {
       device.uuid = made_up_uuid("GPU", fmt::format("{}/{}", device.model, device.index));
     }
     name_slices(devices[at]);
+    if (devices[at].state == DeviceState::Mig) place_slices(devices[at]);
     if (!uuids.insert(device.uuid).second) {
       return fail(Code::Usage, fmt::format("two GPUs have the UUID {}", printable(device.uuid)));
     }

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "core/mig_geometry.h"
 #include "core/mig_profile.h"
 #include "devices/sim/field_values.h"
 #include "devices/sim/placing.h"
@@ -172,8 +173,41 @@ void name_slices(SimDevice& device) {
   }
 }
 
+/// Those first that have the fewest places, and at the last place that is free.
+void place_slices(SimDevice& device) {
+  MigGpu& gpu = device.mig;
+  gpu.uuid = device.device.uuid;
+  gpu.model = device.device.model;
+  gpu.kinds = mig_kinds(gpu.model, device.device.memory_total.value_or(Memory{}));
+  std::vector<MigInstance> there;
+  for (const SimSlice& slice : device.slices) {
+    MigProfile whole = *parse_mig_profile(slice.mig.profile);
+    whole.compute_slices = whole.gpu_slices;
+    const bool is_known =
+        std::ranges::find(there, slice.mig.gpu_instance, &MigInstance::id) != there.end();
+    if (!is_known)
+      there.push_back({.id = slice.mig.gpu_instance, .profile = mig_profile_text(whole)});
+  }
+  const auto places = [&gpu](const MigInstance& one) {
+    const MigKind* kind = kind_of(gpu, one.profile);
+    return kind == nullptr ? std::size_t{0} : kind->starts.size();
+  };
+  std::ranges::stable_sort(there, {}, places);
+  for (const MigInstance& one : there) {
+    const MigKind* kind = kind_of(gpu, one.profile);
+    bool is_placed = false;
+    for (std::size_t at = places(one); at > 0 && !is_placed; --at) {
+      const auto made = add_instance(gpu, one.profile, kind->starts[at - 1]);
+      is_placed = made.has_value();
+      if (!is_placed) continue;
+      std::ranges::find(gpu.instances, made->start, &MigInstance::start)->id = one.id;
+    }
+    if (!is_placed) gpu.unread = fmt::format("a slice {} has no place on it", one.profile);
+  }
+}
+
 std::string slice_model(const Device& gpu, const SimSlice& slice) {
-  return fmt::format("{} MIG {}", gpu.model, slice.mig.profile);
+  return slice_name(gpu.model, slice.mig.profile);
 }
 
 }  // namespace gflow::devices::sim

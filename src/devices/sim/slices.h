@@ -20,6 +20,10 @@ namespace gflow::devices::sim {
 /// the same slices of the same GPU. REQUIRES: `device` has its UUID.
 void name_slices(SimDevice& device);
 
+/// Fills what a driver tells of a GPU with MIG enabled: what it can be cut into, and where its
+/// slices are. REQUIRES: name_slices().
+void place_slices(SimDevice& device);
+
 /// As its driver calls a slice: "NVIDIA H100 80GB HBM3 MIG 1g.10gb".
 [[nodiscard]] std::string slice_model(const Device& gpu, const SimSlice& slice);
 

@@ -2,6 +2,9 @@
 #include <dlfcn.h>
 #include <time.h>
 
+#include <string>
+#include <vector>
+
 #include "client/commands.h"
 
 namespace client {
@@ -74,6 +77,84 @@ std::string keep_busy(const Functions& cu, const Request& asked, Launch launch_o
   leave_clock();
   return said(abi::kSuccess, worked);
 }
+
+/// "MILLISECONDS AT_ONCE MICROSECONDS CIRCLE SIZE TOGETHER CONTEXT DEVICE ...": all that time a
+/// kernel on each device, and, where there is a CIRCLE, one that takes TOGETHER microseconds from
+/// when SIZE devices have it; waits after so many rounds. What the devices worked for it, and how
+/// many rounds there were.
+class Training {
+ public:
+  Training(const Functions& cu, const Request& asked) : cu_(cu), asked_(asked) {}
+
+  std::string run() {
+    const std::uint64_t end = nanoseconds() + asked_.number(0) * 1'000'000;
+    std::vector<std::uint64_t> before = busy();
+    std::vector<std::uint64_t> after;
+    std::uint32_t rounds = 0;
+    std::uint32_t rounds_in_time = 0;
+    for (std::uint32_t last = 0; last == 0 || rounds < last;) {
+      if (const abi::Result result = launch_round(); result != abi::kSuccess) return said(result);
+      ++rounds;
+      if (rounds % asked_.number(1) == 0) wait();
+      if (last != 0 || nanoseconds() < end) continue;
+      after = busy();
+      rounds_in_time = rounds;
+      // Others are no further behind or ahead than what they launch before they wait.
+      last = circle() == 0 ? rounds : last_round(rounds + 2 * asked_.number(1));
+    }
+    wait();
+    leave_clock();
+    std::string text = "0";
+    for (std::size_t at = 0; at < after.size(); ++at) {
+      text += " " + std::to_string(after[at] - before[at]);
+    }
+    return text + " " + std::to_string(rounds_in_time);
+  }
+
+ private:
+  [[nodiscard]] unsigned int circle() const { return static_cast<unsigned int>(asked_.number(3)); }
+  [[nodiscard]] std::uint32_t last_round(std::uint64_t proposed) const {
+    auto* const ask = of_fake<std::uint32_t(std::uint32_t, std::uint32_t)>("fakeCudaLastRound");
+    return ask(circle(), static_cast<std::uint32_t>(proposed));
+  }
+  template <typename Do>
+  abi::Result for_each_device(Do act) const {
+    for (std::size_t at = 6; at + 1 < asked_.numbers.size(); at += 2) {
+      (void)cu_.cuCtxSetCurrent(asked_.handle<abi::Context>(at));
+      const abi::Result result = act(static_cast<abi::Device>(asked_.number(at + 1)));
+      if (result != abi::kSuccess) return result;
+    }
+    return abi::kSuccess;
+  }
+  abi::Result launch_round() const {
+    const auto blocks = static_cast<unsigned int>(asked_.number(2));
+    const abi::Result result = for_each_device([&](abi::Device) {
+      return blocks == 0 ? abi::kSuccess : launch(cu_, Way::Kernel, blocks, nullptr);
+    });
+    if (result != abi::kSuccess || circle() == 0) return result;
+    return for_each_device([&](abi::Device) {
+      const auto size = static_cast<unsigned int>(asked_.number(4));
+      const auto together = static_cast<unsigned int>(asked_.number(5));
+      return cu_.cuLaunchKernel(
+          nullptr, 0, circle(), size, together, 1, 1, 0, nullptr, nullptr, nullptr);
+    });
+  }
+  void wait() const {
+    (void)for_each_device([&](abi::Device) { return cu_.cuStreamSynchronize(nullptr); });
+  }
+  [[nodiscard]] std::vector<std::uint64_t> busy() const {
+    auto* const ask = of_fake<std::uint64_t(abi::Device)>("fakeCudaBusy");
+    std::vector<std::uint64_t> each;
+    (void)for_each_device([&](abi::Device device) {
+      each.push_back(ask(device));
+      return abi::kSuccess;
+    });
+    return each;
+  }
+
+  const Functions& cu_;
+  const Request& asked_;
+};
 
 /// "STREAM": whether the driver gets each argument of a launch.
 std::string kernel_arguments(const Functions& cu, const Request& asked) {
@@ -162,6 +243,7 @@ void add_launches(Commands& commands, const Functions& cu) {
       return launch(cu, Way::Kernel, static_cast<unsigned int>(asked.number(2)), nullptr);
     });
   };
+  commands["train"] = [&](const Request& asked) { return Training(cu, asked).run(); };
   commands["keep_busy_by_graph"] = [&](const Request& asked) {
     return keep_busy(
         cu, asked, [&] { return cu.cuGraphLaunch(asked.handle<abi::GraphExec>(2), nullptr); });
