@@ -161,7 +161,7 @@ frameworks_tests() {
 configuration_of() {
   case $1 in
     asan) if have clang++-19; then printf '%s\n' -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_C_COMPILER=clang-19; fi ;;
-    dev) if in_ci; then say -DGFLOW_UNITY_FILES=32; fi ;;
+    dev) if in_ci; then printf '%s\n' -DGFLOW_UNITY_FILES=32 -DCMAKE_CXX_FLAGS_DEBUG=-g1; fi ;;
   esac
 }
 
