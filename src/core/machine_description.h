@@ -70,7 +70,10 @@ template <>
 struct Description<Drain> {
   static constexpr std::tuple kFields{
       field<&Drain::node>({.name = "node", .help = "name of the node", .stored = Stored::Always}),
-      field<&Drain::gpu>({.name = "gpu", .help = "a device of it; none: the whole node"}),
+      field<&Drain::gpu>(
+          {.name = "gpu",
+           .help =
+               "a device of it; none: the whole node, or where `uuid` is there the GPU with it"}),
       field<&Drain::reason>(
           {.name = "reason", .help = "why it was drained", .stored = Stored::Always}),
       field<&Drain::by>({.name = "by",

@@ -289,9 +289,10 @@ std::string Scheduler::with_gang(const PodEntry& entry) const {
   const auto gang = state_.gang_of(entry.job);
   if (!gang || gang->start == engine::GangStart::Alone) return {};
   const std::size_t needed = gang->least - gang->active;
-  return fmt::format("{} pods of its gang {} start together{}",
-                     needed,
+  return fmt::format("{} of its gang {} {} together{}",
+                     needed == 1 ? "1 pod" : fmt::format("{} pods", needed),
                      entry.gang->name.name,
+                     needed == 1 ? "starts" : "start",
                      in_one(gang->level));
 }
 
@@ -306,7 +307,7 @@ std::string Scheduler::why_gang(const PodEntry& entry) const {
   const engine::GangView gang = *state_.gang_of(entry.job);
   std::string but = "and there is no room for all of them";
   if (gang.start == engine::GangStart::NotYet) {
-    but = fmt::format("of which {} wait", gang.waiting);
+    but = fmt::format("of which {} {}", gang.waiting, gang.waiting == 1 ? "waits" : "wait");
   } else if (const std::string none = why_no_domain(gangs_.at(entry.gang->name)); !none.empty()) {
     but = none;
   } else if (gang.room) {

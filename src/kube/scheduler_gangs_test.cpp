@@ -7,58 +7,26 @@
 #include <string>
 #include <vector>
 
-#include "kube/scheduler.h"
+#include "kube/gang_cluster_test.h"
 
 /// Pods that start together: as they say themselves, or as a PodGroup says.
 namespace gflow::kube {
 namespace {
 
-using Names = std::set<std::string>;
-
-/// Two nodes of two GPUs, and bindings that succeed at once.
-class KubeGangs : public testing::Test {
+/// Two nodes of two GPUs.
+class KubeGangs : public GangCluster {
  protected:
-  KubeGangs() {
+  KubeGangs() : GangCluster(std::chrono::minutes(2), "1") {
     node("n0", 2);
     node("n1", 2);
     scheduler.begin(now());
   }
 
-  void node(const std::string& name, int gpus, int pods = 110) {
-    Node made;
-    made.uid = made.name = name;
-    made.allocatable = {{"cpu", 8000},
-                        {"memory", std::int64_t{32} << 40},
-                        {"pods", pods * 1000},
-                        {"nvidia.com/gpu", gpus * 1000}};
-    nodes[name] = made;
-    scheduler.put(made);
+  void node(const std::string& name, int gpus, int most_pods = 110) {
+    put_node(name, gpus, most_pods);
   }
-  /// One that starts anew reads what is there.
-  void tell_all(Scheduler& next) {
-    for (const auto& [name, one] : nodes) next.put(one);
-    for (const auto& [uid, one] : pods) next.put(one);
-    next.begin(now());
-  }
-  Pod pod(const std::string& name, const std::string& gpu = "1") {
-    Pod made;
-    made.uid = made.name = name;
-    made.name_space = "default";
-    made.scheduler = "gflow";
-    made.gpu = gpu;
-    made.created = WallTime(std::chrono::seconds(pods.size()));
-    return made;
-  }
-  Names put(const Pod& pod) {
-    pods[pod.uid] = pod;
-    scheduler.put(pod);
-    return settle();
-  }
-  /// One of a gang that says itself how many start.
   Names come(const std::string& name, std::size_t size, const std::string& gpu = "1") {
-    Pod made = pod(name, gpu);
-    made.gang = GangWish{{GangSource::Pods, "default", "train"}, size};
-    return put(made);
+    return put(of_gang(name, size, gpu));
   }
   Names come_in_group(const std::string& name, GangSource source = GangSource::Volcano) {
     Pod made = pod(name);
@@ -69,46 +37,6 @@ class KubeGangs : public testing::Test {
     scheduler.put(PodGroup{"g1", {source, "default", "train"}, least});
     return settle();
   }
-  Names gone(const std::string& name) {
-    pods.erase(name);
-    scheduler.pod_gone(name);
-    return settle();
-  }
-  /// Who is bound.
-  Names settle() {
-    Names bound;
-    for (const Bind& bind : scheduler.settle(now()).binds) {
-      bound.insert(bind.name);
-      if (refused.erase(bind.uid) > 0) {
-        scheduler.not_bound(bind.uid, "a conflict");
-        continue;
-      }
-      Pod& there = pods.at(bind.uid);
-      there.node = bind.node;
-      there.allocation = bind.allocation;
-      scheduler.bound(bind.uid);
-      scheduler.put(there);
-    }
-    (void)scheduler.settle(now());
-    EXPECT_EQ(scheduler.check(), "");
-    return bound;
-  }
-  std::string why(const std::string& name) {
-    for (const Waiting& one : scheduler.waiting(now())) {
-      if (one.pod->name == name) return one.why;
-    }
-    return {};
-  }
-  Now now() {
-    mono += std::chrono::minutes(2);
-    return {WallTime(std::chrono::hours(24 * 365 * 50)) + mono, MonoTime(mono)};
-  }
-
-  Scheduler scheduler{"gflow", engine::Policy{}};
-  std::map<std::string, Node> nodes;
-  std::map<std::string, Pod> pods;
-  Names refused;  ///< whose next binding is
-  std::chrono::milliseconds mono{1000};
 };
 
 TEST_F(KubeGangs, StartTogether) {

@@ -8,19 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "kube/scheduler.h"
+#include "kube/gang_cluster_test.h"
 
 /// In which racks the pods of a gang are.
 namespace gflow::kube {
 namespace {
 
-using Names = std::set<std::string>;
 const std::string kRack = "example.com/topology-rack";
 
-/// Racks r0 of one node and r1 of two, of two GPUs each, and bindings that succeed at once.
-class KubeTopology : public testing::Test {
+/// Racks r0 of one node and r1 of two, of two GPUs each.
+class KubeTopology : public GangCluster {
  protected:
-  KubeTopology() {
+  KubeTopology() : GangCluster(std::chrono::seconds(10), "2") {
     node("n0", "r0");
     node("n1", "r1");
     node("n2", "r1");
@@ -28,58 +27,15 @@ class KubeTopology : public testing::Test {
     scheduler.begin(now());
   }
 
-  void node(const std::string& name, const std::string& rack, int pods = 110) {
-    Node made;
-    made.uid = made.name = name;
-    made.labels = {{"kubernetes.io/hostname", name}};
-    if (!rack.empty()) made.labels[kRack] = rack;
-    made.allocatable = {{"cpu", 8000},
-                        {"memory", std::int64_t{32} << 40},
-                        {"pods", pods * 1000},
-                        {"nvidia.com/gpu", 2000}};
-    nodes[name] = made;
-    scheduler.put(made);
-  }
-  Pod pod(const std::string& name, const std::string& gpu = "2") {
-    Pod made;
-    made.uid = made.name = name;
-    made.name_space = "default";
-    made.scheduler = "gflow";
-    made.gpu = gpu;
-    made.created = WallTime(std::chrono::seconds(pods.size()));
-    return made;
-  }
-  Pod of_gang(const std::string& name, std::size_t size, const std::string& gpu = "2") {
-    Pod made = pod(name, gpu);
-    made.gang = GangWish{{GangSource::Pods, "default", "train"}, size};
-    return made;
+  void node(const std::string& name, const std::string& rack, int most_pods = 110) {
+    std::map<std::string, std::string> labels = {{"kubernetes.io/hostname", name}};
+    if (!rack.empty()) labels[kRack] = rack;
+    put_node(name, 2, most_pods, labels);
   }
   Pod required(Pod made, const std::string& level = "rack") {
     made.near.required = level;
     made.near.is_own = true;
     return made;
-  }
-  void put(const Pod& pod) {
-    pods[pod.uid] = pod;
-    scheduler.put(pod);
-    settle();
-  }
-  void gone(const std::string& name) {
-    pods.erase(name);
-    scheduler.pod_gone(name);
-    settle();
-  }
-  void settle() {
-    for (int i = 0; i < 4; ++i) {
-      for (const Bind& bind : scheduler.settle(now()).binds) {
-        Pod& there = pods.at(bind.uid);
-        there.node = bind.node;
-        there.allocation = bind.allocation;
-        scheduler.bound(bind.uid);
-        scheduler.put(there);
-      }
-    }
-    EXPECT_EQ(scheduler.check(), "");
   }
   /// Where those are that have a node.
   Names places(const std::vector<std::string>& names) {
@@ -89,21 +45,6 @@ class KubeTopology : public testing::Test {
     }
     return found;
   }
-  std::string why(const std::string& name) {
-    for (const Waiting& one : scheduler.waiting(now())) {
-      if (one.pod->name == name) return one.why;
-    }
-    return {};
-  }
-  Now now() {
-    mono += std::chrono::seconds(10);
-    return {WallTime(std::chrono::hours(24 * 365 * 50)) + mono, MonoTime(mono)};
-  }
-
-  Scheduler scheduler{"gflow", engine::Policy{}};
-  std::map<std::string, Node> nodes;
-  std::map<std::string, Pod> pods;
-  std::chrono::milliseconds mono{1000};
 };
 
 TEST_F(KubeTopology, KeepsAGangInOneRack) {

@@ -44,7 +44,7 @@ def test_pods_of_a_gang_start_together(kube, start):
         kube.node(name, 2)
     scheduler = start()
     make_member(kube, "a", size=3)
-    assert "3 pods of its gang train start together, of which 1 wait." in until_told(kube, "a", "gang")
+    assert "3 pods of its gang train start together, of which 1 waits." in until_told(kube, "a", "gang")
     make_member(kube, "b", size=3)
     make_member(kube, "c", 2, size=3)
     until_bound(kube, "a", "b", "c")

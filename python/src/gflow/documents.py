@@ -553,7 +553,7 @@ class DrainShown(TypedDict):
     node: str
     """name of the node"""
     gpu: Union[int, None]
-    """a device of it; none: the whole node"""
+    """a device of it; none: the whole node, or where `uuid` is there the GPU with it"""
     reason: str
     """why it was drained"""
     by: str
@@ -566,7 +566,7 @@ class DrainView(TypedDict):
     node: str
     """name of the node"""
     gpu: Union[int, None]
-    """a device of it; none: the whole node"""
+    """a device of it; none: the whole node, or where `uuid` is there the GPU with it"""
     reason: str
     """why it was drained"""
     by: str
