@@ -21,7 +21,7 @@ using Names = std::set<std::string>;
 constexpr GangNumber kNearGang = 7;
 
 /// "n0 a/1 4": a node in block a, rack 1, with four GPUs; "-" is a label that it lacks.
-struct Place {
+struct RackNode {
   std::string name;
   std::string block;
   std::string rack;
@@ -30,12 +30,12 @@ struct Place {
 
 class Cluster {
  public:
-  explicit Cluster(const std::vector<Place>& places) : state_(policy(), "boot") {
+  explicit Cluster(const std::vector<RackNode>& places) : state_(policy(), "boot") {
     state_.restored(JobId(1));
-    for (const Place& place : places) put(place);
+    for (const RackNode& place : places) put(place);
   }
 
-  void put(const Place& place) {
+  void put(const RackNode& place) {
     Machine machine = machine_with_gpus(place.name, place.gpus, "NVIDIA T4", Memory::gib(16));
     if (place.block != "-") machine.labels.push_back({"block", place.block});
     machine.labels.push_back({"node", place.name});
@@ -123,12 +123,12 @@ class Cluster {
   std::map<JobId, std::string> nodes_;
 };
 
-const std::vector<Place> kTwoBlocks = {{"n0", "a", "1"},
-                                       {"n1", "a", "1"},
-                                       {"n2", "a", "2"},
-                                       {"n3", "b", "1"},
-                                       {"n4", "b", "1"},
-                                       {"n5", "b", "1"}};
+const std::vector<RackNode> kTwoBlocks = {{"n0", "a", "1"},
+                                          {"n1", "a", "1"},
+                                          {"n2", "a", "2"},
+                                          {"n3", "b", "1"},
+                                          {"n4", "b", "1"},
+                                          {"n5", "b", "1"}};
 
 TEST(Gathering, InTheSmallestRackThatHoldsAll) {
   Cluster cluster(kTwoBlocks);
@@ -372,10 +372,11 @@ class GatheringInAll : public testing::Test {
   using Rooms = std::map<std::string, int>;
 
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
-  std::vector<Place> places() {
-    std::vector<Place> made;
+  std::vector<RackNode> places() {
+    std::vector<RackNode> made;
     for (int i = 2 + below(9); i > 0; --i) {
-      Place place{fmt::format("n{}", i), fmt::format("{}", below(3)), fmt::format("{}", below(3))};
+      RackNode place{
+          fmt::format("n{}", i), fmt::format("{}", below(3)), fmt::format("{}", below(3))};
       place.gpus = 1 + below(4);
       if (below(8) == 0) place.rack = "-";
       if (below(8) == 0) place.block = "-";
@@ -402,7 +403,7 @@ class GatheringInAll : public testing::Test {
   std::mt19937 random_{20261130};
 };
 
-std::string domain_of(const Place& place, std::size_t level) {
+std::string domain_of(const RackNode& place, std::size_t level) {
   if (place.block == "-" || (level == 2 && place.rack == "-")) return "";
   return level == 1 ? place.block : place.block + "/" + place.rack;
 }
@@ -411,10 +412,10 @@ TEST_F(GatheringInAll, IsAsBruteForceFinds) {
   int started = 0;
   int kept_out = 0;
   for (int round = 0; round < 1'000; ++round) {
-    const std::vector<Place> there = places();
+    const std::vector<RackNode> there = places();
     Cluster cluster(there);
     std::map<std::string, int> free;
-    for (const Place& place : there) {
+    for (const RackNode& place : there) {
       const int used = below(place.gpus + 1);
       if (used > 0) (void)cluster.submit(used, kNoGang, place.name);
       free[place.name] = place.gpus - used;
@@ -424,7 +425,7 @@ TEST_F(GatheringInAll, IsAsBruteForceFinds) {
     const auto required = static_cast<std::size_t>(below(3));
     std::map<std::size_t, Rooms> rooms;  // by level
     std::map<std::string, Rooms> racks;  // of each block
-    for (const Place& place : there) {
+    for (const RackNode& place : there) {
       const int room = free[place.name] / gpus;
       for (const std::size_t level : {1U, 2U}) {
         if (!domain_of(place, level).empty()) rooms[level][domain_of(place, level)] += room;
@@ -436,7 +437,7 @@ TEST_F(GatheringInAll, IsAsBruteForceFinds) {
     std::map<std::size_t, Rooms> used;
     for (const JobId id : gang) {
       const std::string node = cluster.node_of(id);
-      const auto place = std::ranges::find(there, node, &Place::name);
+      const auto place = std::ranges::find(there, node, &RackNode::name);
       for (const std::size_t level : {1U, 2U}) {
         if (place != there.end()) ++used[level][domain_of(*place, level)];
       }
