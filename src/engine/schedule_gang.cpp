@@ -66,6 +66,10 @@ class Step::GangTrial {
       : step_(step), index_(step.index_), gang_(gang), ground_(ground), places_(places) {
     for (const Ground::Part& part : ground.parts) left_.push_back(part.jobs);
   }
+  GangTrial(Step& step,
+            const Gang& gang,
+            Ground&& ground,
+            Places& places) = delete;  // it is looked at later
 
   /// Where jobs of it go, in the order of the queue, each as if those before were there.
   std::vector<Start> run() {
@@ -153,7 +157,8 @@ std::vector<Step::Start> Step::starts_of_gang(Gang& gang, Places& places, bool& 
     return starts_near(gang, places, is_full);
   }
   Places::Kept before = places.kept();
-  GangTrial trial(*this, gang, {}, places);
+  const Ground everywhere;
+  GangTrial trial(*this, gang, everywhere, places);
   std::vector<Start> starts = trial.run();
   is_full = is_full && !trial.is_kept_out();
   gang.room = starts.size();
