@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 
@@ -72,11 +73,16 @@ std::optional<std::size_t> only_device() {
   return found.value_or(0);
 }
 
+bool shares_memory() {
+  return std::ranges::any_of(Process::get().blocks,
+                             [](const auto& block) { return block.second.is_shared; });
+}
+
 abi::Result checkpoint(std::int32_t& state) {
   if (state != abi::kProcessLocked) return abi::kIllegalState;
   const Guard guard(Process::get().lock);
   const auto device = only_device();
-  if (!device || Process::get().shares_memory) return abi::kNotSupported;
+  if (!device || shares_memory()) return abi::kNotSupported;
   if (machine()->spoils_checkpoints) {
     state = abi::kProcessFailed;
     return abi::kUnknown;

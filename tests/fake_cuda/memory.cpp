@@ -112,7 +112,7 @@ abi::Result cuMemAllocManaged(abi::DevicePtr* pointer, std::size_t bytes, unsign
   const Call call(__func__);
   const Guard guard(Process::get().lock);
   const abi::Result result = get_block(bytes, pointer);
-  if (result == abi::kSuccess) Process::get().shares_memory = true;
+  if (result == abi::kSuccess) Process::get().blocks.at(*pointer).is_shared = true;
   return result;
 }
 
@@ -144,8 +144,9 @@ abi::Result cuMemFreeHost(void* pointer) {
 abi::Result cuIpcGetMemHandle(abi::IpcMemHandle* handle, abi::DevicePtr pointer) {
   const Call call(__func__);
   const Guard guard(Process::get().lock);
-  if (!Process::get().blocks.contains(pointer)) return abi::kInvalidValue;
-  Process::get().shares_memory = true;
+  const auto block = Process::get().blocks.find(pointer);
+  if (block == Process::get().blocks.end()) return abi::kInvalidValue;
+  block->second.is_shared = true;
   *handle = {};
   return abi::kSuccess;
 }

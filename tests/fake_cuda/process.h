@@ -61,6 +61,7 @@ struct Block {
   std::size_t device = 0;
   std::uint64_t bytes = 0;
   abi::Context context = nullptr;
+  bool is_shared = false;  ///< with the host or another process
 };
 struct PoolBlock {
   abi::MemPool pool = nullptr;
@@ -79,7 +80,6 @@ struct Process {
   std::array<bool, kMaxDevices> has_context_memory{};
   std::array<abi::StreamOf, kMaxDevices> default_streams{};
   std::set<abi::Stream> streams;
-  bool shares_memory = false;  ///< with the host or another process, at some time
   std::uint64_t next_address = kFirstAddress;
   std::map<abi::DevicePtr, Block> blocks;  ///< arrays too, by their handle
   std::map<abi::DevicePtr, PoolBlock> pool_blocks;
