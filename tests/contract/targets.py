@@ -24,6 +24,8 @@ KINDS = {
     ("DELETE", "/api/v1/gpu/allocations/{id}"): "allocation",
     ("POST", "/api/v1/gpu/allocations/{id}/renew"): "allocation",
 }
+# What nobody can have done here, whoever asks: simulated GPUs have no driver that moves a job.
+NEVER_DONE = {("POST", "/api/v1/jobs/{id}/move")}
 STATUS = {"held": "Hold", "waiting": "Queued", "running": "Running", "allocation": "Running"}
 _MORE = {"held": {"hold": True}, "waiting": {"begin": "2099-01-01T00:00:00Z"}, "running": {}}
 

@@ -126,7 +126,8 @@ class Sweep:
         assert not never, f"these never failed: {never}"
         missed = self.tried - self.happened
         del missed["bind"]  # how many ports are tried hangs on which ones the other daemons of the machine have
-        assert sum(missed.values()) * 20 <= len(self.places), f"faults that did not happen: {missed} of {self.tried}"
+        few = max(2, len(self.places) // 20)  # a busy machine makes lives differ
+        assert sum(missed.values()) <= few, f"faults that did not happen: {missed} of {self.tried}"
 
 
 class Traced:
