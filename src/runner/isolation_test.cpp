@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/isolation.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <csignal>
 #include <sstream>
 
 #include "attempt/order.h"
@@ -258,6 +262,38 @@ TEST_P(Groups, KeepProcessesFromWhatTheFilterDenies) {
   }
   Cgroups::remove(order.cgroups);
   cgroups.remove_empty_parents();
+}
+
+/// One that is told how a group was joined, and is not gone from it when that is tidied up.
+TEST_P(Groups, WhoIsSlowToLeaveAGroupKeepsNoneFromBeingTried) {
+  const std::string name = "gflow-isolation-" + std::to_string(::getpid());
+  std::vector<pid_t> slow;
+  const Cgroups cgroups(
+      layout_,
+      name,
+      [&slow](const std::string& group) -> Result<void> {
+        slow.push_back(::fork());
+        if (slow.back() == 0) {
+          while (true) (void)::pause();
+        }
+        const os::Fd procs = GF_TRY(os::open_file(group + "/cgroup.procs", O_WRONLY));
+        return os::write_all(procs.get(), std::to_string(slow.back()));
+      },
+      [this](const std::string& group) { return probe_filter(shim_, group, kProbeDevice); });
+  EXPECT_TRUE(cgroups.device_filter());
+  for (const pid_t pid : slow) {
+    (void)::kill(pid, SIGKILL);
+    (void)::waitpid(pid, nullptr, 0);
+  }
+  const std::string parent = (GetParam() ? layout_.unified : layout_.devices) + "/" + name;
+  const std::string left = parent + "/probe-" + std::to_string(::getpid());
+  for (int tries = 0; tries < 100 && os::exists(left); ++tries) {  // it leaves a moment later
+    cgroups.remove_others([](const std::string&) { return true; });
+    (void)::poll(nullptr, 0, 1);
+  }
+  EXPECT_FALSE(os::exists(left));
+  cgroups.remove_empty_parents();
+  EXPECT_FALSE(os::exists(parent));
 }
 
 /// There denying one device of those that a line names is taken, and changes nothing.
