@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/file.h>
 
 #include "devices/machine_folder.h"
 #include "devices/nvml/cutting.h"
@@ -165,6 +167,35 @@ TEST(MigSlicer, ADriverThatHangsIsGivenUpAndAskedAgain) {
   while ((last = text_of(told(*slicer, order))) != "made") {
     ASSERT_EQ(last, "unclear an earlier gflow-mig has not come back from the driver");
   }
+}
+
+/// So that what is found at its place later is not taken for what gflow made.
+TEST(MigSlicer, AFirstOrderThatIsNotBegunIsRefusedAndALaterOneUnclear) {
+  const MachineFolder folder;
+  folder.write(kHangs);
+  const std::string earlier = "an earlier gflow-mig has not come back from the driver";
+  const auto expect_refused_first = [](const auto& open, const std::string& why) {
+    for (const SliceStage stage : {SliceStage::Making, SliceStage::Removing}) {
+      MadeSlice order = slice("3g.40gb", 0, 4);
+      order.gpu = "GPU-b";
+      order.stage = stage;
+      EXPECT_EQ(text_of(told(*open(), order)), "refused " + why);
+      order.again = true;
+      EXPECT_EQ(text_of(told(*open(), order)), "unclear " + why);
+    }
+  };
+  expect_refused_first(
+      [&folder] {
+        auto slicer = slicer_of(folder);
+        EXPECT_EQ(text_of(told(*slicer, slice("3g.40gb", 4, 4))).substr(0, 7), "unclear");
+        return slicer;
+      },
+      earlier);
+  expect_refused_first([] { return open_slicer("nvml", {.program = "", .lock = ""}).value(); },
+                       "gflow-mig is not installed");
+  const os::Fd lock = os::open_file(folder.path() + "/lock", O_RDWR | O_CREAT).value();
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  expect_refused_first([&folder] { return slicer_of(folder); }, earlier);
 }
 
 TEST(MigSlicer, SaysWhatItsProgramSays) {
