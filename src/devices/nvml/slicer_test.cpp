@@ -122,6 +122,54 @@ TEST(MigSlicer, OneWithoutADeviceIsGflowsOnlyWhereItBeganToRemoveIt) {
   EXPECT_TRUE(sim::read_made(folder.file()).value().all.empty());
 }
 
+/// Ordered again, as the driver did not answer, and taken by somebody meanwhile.
+TEST(MigSlicer, AnInstanceThatSomebodyElseHasCutFurtherIsHis) {
+  const MachineFolder folder;
+  folder.write("gpus: [{model: H100, uuid: GPU-a, mig: [1c.3g.40gb, 1c.3g.40gb]}]\n");
+  const auto slicer = slicer_of(folder);
+  const sim::SimMachine machine = sim::load_machine(folder.file()).value();
+  const MigInstance his = machine.devices.front().mig.instances.front();
+  MadeSlice order = slice("3g.40gb", his.start, his.size);
+  order.again = true;
+  EXPECT_EQ(text_of(told(*slicer, order)), "refused somebody else has taken its place meanwhile");
+}
+
+TEST(MigSlicer, WhatIsBegunAlreadyIsNotUndone) {
+  const std::string faulty =
+      std::string(kCut) + "nvml: {calls: {nvmlGpuInstanceCreateComputeInstance: 999}}\n";
+  const MachineFolder folder;
+  folder.write(faulty);
+  const auto slicer = slicer_of(folder);
+  MadeSlice order = slice("3g.40gb", 0, 4);
+  EXPECT_EQ(text_of(told(*slicer, order)), "refused Unknown Error");
+  EXPECT_TRUE(sim::read_made(folder.file()).value().all.empty()) << "it was its own";
+  ASSERT_TRUE(sim::make_instance(folder.file(), "GPU-a", "3g.40gb", 0));
+  order.again = true;
+  EXPECT_EQ(text_of(told(*slicer, order)), "unclear Unknown Error");
+  EXPECT_EQ(sim::read_made(folder.file()).value().all.size(), 1U);
+  folder.write(kCut);
+  EXPECT_EQ(text_of(told(*slicer, order)), "made");
+}
+
+TEST(MigSlicer, ADriverThatFailsMayHaveRemovedIt) {
+  const MachineFolder folder;
+  folder.write(kCut);
+  const auto slicer = slicer_of(folder);
+  MadeSlice order = slice("3g.40gb", 0, 4);
+  const auto made = std::get<Made>(told(*slicer, order));
+  order.stage = SliceStage::Removing;
+  order.uuid = made.uuid;
+  order.gpu_instance = made.gpu_instance;
+  folder.write(std::string(kCut) + "nvml: {calls: {nvmlComputeInstanceDestroy: 999}}\n");
+  EXPECT_EQ(text_of(told(*slicer, order)), "refused Unknown Error");
+  folder.write(std::string(kCut) + "nvml: {calls: {nvmlComputeInstanceDestroy_done: 999}}\n");
+  EXPECT_EQ(text_of(told(*slicer, order)), "unclear Unknown Error");
+  order.again = true;
+  folder.write(kCut);
+  EXPECT_EQ(text_of(told(*slicer, order)), "removed");
+  EXPECT_TRUE(sim::read_made(folder.file()).value().all.empty());
+}
+
 TEST(MigSlicer, NothingIsSaidOfWhatWasNotLookedAt) {
   for (const char* call : {"nvmlInit_v2: 9",
                            "nvmlDeviceGetHandleByUUID: 999",
