@@ -24,12 +24,12 @@ std::vector<std::string> environment_of(const MachineFolder& folder) {
           "GFLOW_NVML_LIBRARY="};
 }
 
-/// With the patience of a second.
-std::unique_ptr<Slicer> slicer_of(const MachineFolder& folder) {
+std::unique_ptr<Slicer> slicer_of(const MachineFolder& folder,
+                                  std::chrono::seconds patience = std::chrono::seconds(30)) {
   return open_slicer("nvml",
                      {.program = GFLOW_MIG,
                       .lock = folder.path() + "/lock",
-                      .patience = std::chrono::seconds(1),
+                      .patience = patience,
                       .environment = environment_of(folder)})
       .value();
 }
@@ -206,7 +206,7 @@ TEST(MigSlicer, WhatNobodyWantsAnyMoreIsFinishedAndNotBegun) {
 TEST(MigSlicer, ADriverThatHangsIsGivenUpAndAskedAgain) {
   const MachineFolder folder;
   folder.write(kHangs);
-  const auto slicer = slicer_of(folder);
+  const auto slicer = slicer_of(folder, std::chrono::seconds(1));
   MadeSlice order = slice("3g.40gb", 4, 4);
   EXPECT_EQ(text_of(told(*slicer, order)), "unclear the driver does not answer within 1 s");
   folder.write("gpus: [{model: H100, uuid: GPU-a, mig: []}]\n");
@@ -234,7 +234,7 @@ TEST(MigSlicer, AFirstOrderThatIsNotBegunIsRefusedAndALaterOneUnclear) {
   };
   expect_refused_first(
       [&folder] {
-        auto slicer = slicer_of(folder);
+        auto slicer = slicer_of(folder, std::chrono::seconds(1));
         EXPECT_EQ(text_of(told(*slicer, slice("3g.40gb", 4, 4))).substr(0, 7), "unclear");
         return slicer;
       },
