@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "core/find_device.h"
+#include "core/job_devices.h"
 #include "daemon/log.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -107,6 +108,10 @@ Result<void> Loop::begin() {
   }
   hpc_jobs_.set_directory(parts_.config.metrics.hpc_job_mapping_dir);
   Machine first = reading();
+  if (const std::string open = gpus_without_nodes(first); !open.empty()) {
+    spdlog::warn("jobs on GPU {} can open GPUs they were not given: what opens it is not known",
+                 open);
+  }
   device_news_.see(first, parts_.config.gpus);
   device_news_.on_change(
       [this](const DeviceChange& change) { events_.add(os::now().wall, change); });

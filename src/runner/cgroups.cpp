@@ -2,6 +2,7 @@
 #include "runner/cgroups.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ namespace gflow::runner {
 namespace {
 
 constexpr const char* kPrefix = "job-";
+constexpr const char* kProbe = "probe-";
 constexpr char kBehindName = '+';
 
 /// A control file takes one write, and is never created.
@@ -51,6 +53,17 @@ void remove_group(const std::string& directory) {
   (void)::rmdir(directory.c_str());  // one with processes stays
 }
 
+/// A process leaves its groups a moment after it can be waited for. What stays is removed with the
+/// others.
+void remove_probe(const std::string& directory) {
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    remove_group(directory);
+    if (!os::exists(directory)) return;
+    (void)::poll(nullptr, 0, 1);
+  }
+}
+
 /// What a new group needs before it can be joined.
 using Prepare = Result<void> (*)(const std::string& group, const std::string& parent);
 
@@ -75,12 +88,12 @@ Result<std::string> usable_parent(const std::string& own,
   const std::string parent = own + "/" + name;
   if (!os::is_directory(parent)) GF_CHECK(make_group(parent));
   GF_CHECK(prepare(parent, own));
-  const std::string probe = parent + "/probe-" + std::to_string(::getpid());
+  const std::string probe = parent + "/" + kProbe + std::to_string(::getpid());
   remove_group(probe);  // left by a daemon of the same pid that was killed
   GF_CHECK(make_group(probe));
   const auto prepared = prepare(probe, parent);
   const auto joined = prepared ? can_join(probe) : prepared;
-  (void)::rmdir(probe.c_str());  // a leftover is removed with the others
+  remove_probe(probe);
   if (!joined) return std::unexpected(joined.error());
   return parent;
 }
@@ -91,13 +104,13 @@ using Filter = Result<void> (*)(const std::string& group, const DeviceFilter& fi
 Result<void> try_filter(const std::string& parent, Filter set_filter, const FilterProbe& filters) {
   struct stat facts{};
   if (::stat(kProbeDevice, &facts) != 0) return os::errno_error("look at", kProbeDevice);
-  const std::string probe = parent + "/probe-" + std::to_string(::getpid());
+  const std::string probe = parent + "/" + kProbe + "filter-" + std::to_string(::getpid());
   remove_group(probe);  // left by a daemon of the same pid that was killed
   GF_CHECK(make_group(probe));
   auto works =
       set_filter(probe, {.denied = {DeviceNodes::one(major(facts.st_rdev), minor(facts.st_rdev))}});
   if (works) works = filters(probe);
-  (void)::rmdir(probe.c_str());  // a leftover is removed with the others
+  remove_probe(probe);
   return works;
 }
 
@@ -110,9 +123,9 @@ Result<void> check_denies(const std::string& group) {
   return fail(Code::Failure, group + " lists the devices that may be used, and cannot deny others");
 }
 
-std::vector<std::string> groups_in(const std::string& parent) {
+std::vector<std::string> groups_in(const std::string& parent, const char* prefix) {
   std::vector<std::string> names = os::names_in(parent).value_or(std::vector<std::string>{});
-  std::erase_if(names, [](const std::string& name) { return !name.starts_with(kPrefix); });
+  std::erase_if(names, [prefix](const std::string& name) { return !name.starts_with(prefix); });
   return names;
 }
 
@@ -390,7 +403,8 @@ void Cgroups::remove_empty_parents() const {
 
 void Cgroups::remove_others(const std::function<bool(const std::string&)>& keep) const {
   for (const std::string& parent : parents()) {
-    for (const std::string& group : groups_in(parent)) {
+    for (const std::string& group : groups_in(parent, kProbe)) remove({parent + "/" + group});
+    for (const std::string& group : groups_in(parent, kPrefix)) {
       const std::string name = group.substr(std::string_view(kPrefix).size());
       if (!keep(name.substr(0, name.find(kBehindName)))) remove({parent + "/" + group});
     }

@@ -58,7 +58,8 @@ class Cgroups {
   [[nodiscard]] std::vector<std::string> groups_of(const std::string& attempt) const;
   /// Removes groups with those in them; one that still has processes stays.
   static void remove(const std::vector<std::string>& directories);
-  /// Groups of attempts that `keep` does not want, removed if they are empty.
+  /// Groups of attempts that `keep` does not want, and what finding out left, removed if they are
+  /// empty.
   void remove_others(const std::function<bool(const std::string& attempt)>& keep) const;
 
   /// The directories it made to make groups in go, if no group is left in them.

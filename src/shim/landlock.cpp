@@ -54,12 +54,13 @@ struct Entry {
   std::uint32_t device_minor = 0;
 };
 
-/// Nothing of what cannot be looked at. A file system that does not answer is asked nothing.
+/// Nothing, with errno, of what cannot be looked at. A file system that does not answer is asked
+/// nothing.
 std::optional<Entry> look_at(std::string path) {
   Fd file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct statx facts{};
   constexpr int kHow = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
-  constexpr unsigned kWhat = STATX_TYPE | STATX_INO;
+  constexpr unsigned kWhat = STATX_TYPE | STATX_MODE | STATX_INO;
   if (!file.valid() || ::statx(file.get(), "", kHow, kWhat, &facts) != 0) return std::nullopt;
   return Entry{.path = std::move(path),
                .file = std::move(file),
@@ -67,6 +68,12 @@ std::optional<Entry> look_at(std::string path) {
                .mode = facts.stx_mode,
                .device_major = facts.stx_rdev_major,
                .device_minor = facts.stx_rdev_minor};
+}
+
+/// What users fill themselves, as /dev/shm. It has no node of a GPU: to make one takes root, and in
+/// what users mount device nodes open nothing.
+bool is_filled_by_users(const Entry& directory) {
+  return (directory.mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
 /// What is in a directory; empty if it cannot be read.
@@ -121,18 +128,20 @@ class Rules {
   std::vector<std::string> denied_;  ///< the nodes that are there
 };
 
-/// Whether there is, or may be, one in it.
+/// Whether there is, or may be, one in it. In what users fill nothing is looked for: one of them
+/// could have all others wait there, or close it to them by a directory that they cannot read.
 bool Rules::find_denied(const std::string& directory) {
   auto paths = paths_in(directory);
   if (!paths) return true;  // who knows a name in it may open that
   bool has_some = false;
   for (std::string& path : *paths) {
     const auto entry = look_at(std::move(path));
-    if (!entry) continue;
-    if (denies(*entry)) {
+    if (!entry) {
+      has_some = has_some || errno != ENOENT;
+    } else if (denies(*entry)) {
       denied_.push_back(entry->path);
       has_some = true;
-    } else if (S_ISDIR(entry->mode) && find_denied(entry->path)) {
+    } else if (S_ISDIR(entry->mode) && !is_filled_by_users(*entry) && find_denied(entry->path)) {
       above_.push_back(entry->place);
       has_some = true;
     }

@@ -133,12 +133,13 @@ LaunchFailure become_job(const Order& order, const Birth& birth, int log_error, 
   // After the change of user, which clears it (prctl(2)). The shim may have died before it was set.
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != birth.shim) ::_exit(1);
+  // Before it is kept from anything: what is mounted on demand there has to be there by then.
+  if (::chdir(order.work_dir.c_str()) != 0) return failed(Step::ChangeDirectory);
   if (order.isolation == attempt::kByLandlock && !keep_from_devices(order.filter)) {
     return failed(Step::KeepFromGpus);
   }
   (void)::umask(order.umask);
   limit_open_files(order.open_files);
-  if (::chdir(order.work_dir.c_str()) != 0) return failed(Step::ChangeDirectory);
   return run_program(order, record);
 }
 

@@ -120,6 +120,8 @@ def test_gpus_whose_device_nodes_are_not_known(kept):
     kept.ok("gflowd", "restart")
     said = kept.run("gflow", "doctor").out
     assert "not of jobs on GPU 2-3: what opens it is not known" in re.sub(r"\s+", " ", said), said
+    assert re.search(r"warn +GPU isolation", said), said
+    assert "jobs on GPU 2-3 can open GPUs they were not given: what opens it is not known" in (kept.logs / "gpu_resource_manager.log").read_text()
     gate = kept.gate()
     job = kept.submit("--gpus", "1(MI300X)", "bash", "-c", f"{TELL}; {gate.command}")
     gate.reached()

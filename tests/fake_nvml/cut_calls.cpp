@@ -93,8 +93,10 @@ std::size_t index_of(const SimDevice& device) {
   return static_cast<std::size_t>(&device - world().machine().devices.data());
 }
 
-std::uint32_t compute_profile(const MigInstance& instance) {
-  return compute_slices(instance.profile) == 1 ? 0 : 1;
+/// That of compute instances of a profile such as "3g.40gb", or "1c.3g.40gb".
+std::uint32_t compute_profile(const std::string& name) {
+  const gflow::MigProfile profile = *gflow::parse_mig_profile(name);
+  return profile.gpu_slices > 1 && profile.compute_slices == profile.gpu_slices ? 1 : 0;
 }
 
 }  // namespace
@@ -224,9 +226,9 @@ abi::Return nvmlGpuInstanceGetComputeInstances(abi::Handle handle,
   const Cut cut = enter_instance(__func__, handle, kGpuInstance);
   if (cut.instance == nullptr) return cut.code;
   *count = 0;
-  if (profile != compute_profile(*cut.instance)) return abi::kSuccess;
   for (const SimSlice& slice : cut.device->slices) {
     if (slice.mig.gpu_instance != cut.instance->id) continue;
+    if (profile != compute_profile(slice.mig.profile)) continue;
     instances[(*count)++] = handle_of(index_of(*cut.device), cut.instance->id, kComputeInstance);
   }
   return abi::kSuccess;
@@ -237,7 +239,7 @@ abi::Return nvmlGpuInstanceCreateComputeInstance(abi::Handle handle,
                                                  abi::Handle* compute) {
   const Cut cut = enter_instance(__func__, handle, kGpuInstance);
   if (cut.instance == nullptr) return cut.code;
-  if (profile != compute_profile(*cut.instance)) return abi::kInvalidArgument;
+  if (profile != compute_profile(cut.instance->profile)) return abi::kInvalidArgument;
   const std::size_t at = index_of(*cut.device);
   const int id = cut.instance->id;
   const auto made = gflow::devices::sim::make_compute(file(), cut.device->device.uuid, id);
@@ -251,7 +253,9 @@ abi::Return nvmlComputeInstanceDestroy(abi::Handle handle) {
   if (cut.instance == nullptr) return cut.code;
   const auto done =
       gflow::devices::sim::destroy_compute(file(), cut.device->device.uuid, cut.instance->id);
-  return done ? world().load() : code_of(done.error());
+  if (!done) return code_of(done.error());
+  if (const abi::Return loaded = world().load(); loaded != abi::kSuccess) return loaded;
+  return world().entering("nvmlComputeInstanceDestroy_done");  // what it says of having done it
 }
 
 }  // extern "C"

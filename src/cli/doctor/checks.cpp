@@ -85,13 +85,18 @@ Check parking(const std::string& how) {
   return check;
 }
 
-/// Where gflowd serves its own user alone, nobody has to be kept from anybody.
+/// Where gflowd serves its own user alone, nobody has to be kept from anybody unless that was asked
+/// for; and then it says of which GPUs nobody is ("; not of jobs on GPU 0-3: ...").
 Check gpu_isolation(const api::DaemonView& daemon) {
-  Check check = enforcement(tr_later("GPU isolation"),
-                            daemon.enforcement_gpu_isolation,
-                            tr("a job that sets CUDA_VISIBLE_DEVICES itself can use GPUs it was "
-                               "not given (docs/sharing.md)"));
+  const std::string cost =
+      tr("a job that sets CUDA_VISIBLE_DEVICES itself can use GPUs it was not given "
+         "(docs/sharing.md)");
+  Check check = enforcement(tr_later("GPU isolation"), daemon.enforcement_gpu_isolation, cost);
   if (daemon.mode == "user") check.level = Level::Ok;
+  if (daemon.enforcement_gpu_isolation.contains("; not of jobs on GPU ")) {
+    check.level = Level::Warn;
+    check.advice = cost;
+  }
   if (check.advice.empty()) {
     check.advice =
         tr("not kept from them: what runs outside of jobs, as containers of a daemon do, "

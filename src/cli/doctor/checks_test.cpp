@@ -92,6 +92,10 @@ TEST(Doctor, SaysWhatMissingEnforcementCosts) {
   EXPECT_EQ(check_enforcement(daemon)[6].level, Level::Warn);
   daemon.mode = "user";
   EXPECT_EQ(check_enforcement(daemon)[6].level, Level::Ok) << "nobody else is there";
+  daemon.enforcement_gpu_isolation = "landlock; not of jobs on GPU 0-1: what opens it is not known";
+  const Check open = check_enforcement(daemon)[6];
+  EXPECT_EQ(open.level, Level::Warn) << "it was asked for";
+  EXPECT_NE(open.advice.find("CUDA_VISIBLE_DEVICES"), std::string::npos);
   EXPECT_EQ(checks[7], (Check{"daemon warning", Level::Warn, "disk nearly full", ""}));
   for (const char* how : {"gflow-park", "none: the driver is old"}) {
     daemon.enforcement_parking = how;

@@ -127,6 +127,7 @@ class CutOne {
       abi::Handle handle = nullptr;
       const abi::Return code = library_.call<abi::CreateInstance>(
           "nvmlDeviceCreateGpuInstanceWithPlacement", gpu_, profile_.facts.id, &place, &handle);
+      is_begun_here_ = code == abi::kSuccess;
       there = instance();
       if (!there) return Unclear{there.error().message};
       if (!*there) return Refused{said(code)};
@@ -139,12 +140,18 @@ class CutOne {
     return make_compute(**there);
   }
 
-  /// Of all of the GPU instance, so that it is one MIG device.
+  /// Of all of the GPU instance, so that it is one MIG device. One that has others is somebody
+  /// else's.
   SliceOutcome make_compute(const OpenInstance& whole) {
     const auto profile = compute_profile(whole);
     if (!profile) return undo(whole, "it has no compute instance for all of it");
     const auto there = compute_instances(whole, *profile);
-    if (!there.empty()) return made(whole.facts.id);
+    if (!there) return Unclear{there.error().message};
+    if (!there->empty()) return made(whole.facts.id);
+    const auto all = devices();
+    if (!all) return Unclear{all.error().message};
+    const auto other = std::ranges::find(*all, whole.facts.id, &MigHandle::gpu_instance);
+    if (other != all->end()) return Refused{kTaken};
     abi::Handle compute = nullptr;
     const abi::Return code = library_.call<abi::CreateCompute>(
         "nvmlGpuInstanceCreateComputeInstance", whole.handle, profile->id, &compute);
@@ -152,7 +159,9 @@ class CutOne {
     return made(whole.facts.id);
   }
 
+  /// What was there before may be somebody's who has just begun it.
   SliceOutcome undo(const OpenInstance& whole, const std::string& why) {
+    if (!is_begun_here_) return Unclear{why};
     const abi::Return code =
         library_.call<abi::DestroyInstance>("nvmlGpuInstanceDestroy", whole.handle);
     if (code == abi::kSuccess) return Refused{why};
@@ -175,13 +184,13 @@ class CutOne {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::vector<abi::Handle> compute_instances(
+  [[nodiscard]] Result<std::vector<abi::Handle>> compute_instances(
       const OpenInstance& whole, const abi::ComputeInstanceProfile& profile) const {
     std::array<abi::Handle, kMaxDevices> handles{};
     auto count = static_cast<std::uint32_t>(handles.size());
     const abi::Return code = library_.call<abi::GetInstances>(
         "nvmlGpuInstanceGetComputeInstances", whole.handle, profile.id, handles.data(), &count);
-    if (code != abi::kSuccess) count = 0;
+    if (code != abi::kSuccess) return fail(Code::Failure, said(code));
     // Not in braces: iterators of such handles are handles, too.
     return std::vector<abi::Handle>(handles.begin(),
                                     handles.begin() + std::min(count, kMaxDevices));
@@ -208,11 +217,21 @@ class CutOne {
     const auto profile = compute_profile(**there);
     if (!profile) return Refused{"the driver does not tell its compute instance"};
     const auto computes = compute_instances(**there, *profile);
-    if (computes.size() != 1) return Refused{"the driver does not tell its compute instance"};
+    if (!computes || computes->size() != 1) {
+      return Refused{"the driver does not tell its compute instance"};
+    }
     const abi::Return code =
-        library_.call<abi::DestroyInstance>("nvmlComputeInstanceDestroy", computes.front());
-    if (code != abi::kSuccess) return Refused{said(code)};
+        library_.call<abi::DestroyInstance>("nvmlComputeInstanceDestroy", computes->front());
+    if (code != abi::kSuccess) return not_removed(said(code));
     return destroy(**there);
+  }
+
+  /// A driver that fails may have done it all the same, and the rest is left to do then.
+  [[nodiscard]] SliceOutcome not_removed(const std::string& why) const {
+    const auto all = devices();
+    const bool is_there =
+        all && std::ranges::find(*all, slice_.uuid, &MigHandle::uuid) != all->end();
+    return is_there ? SliceOutcome(Refused{why}) : SliceOutcome(Unclear{why});
   }
 
   [[nodiscard]] std::string why_used(const MigHandle& device) const {
@@ -238,6 +257,7 @@ class CutOne {
   const MadeSlice& slice_;
   abi::Handle gpu_ = nullptr;
   InstanceProfile profile_;
+  bool is_begun_here_ = false;  ///< the GPU instance was made by this process
 };
 
 }  // namespace

@@ -11,6 +11,9 @@ namespace gflow::devices::nvml {
 /// gflow-mig does it.
 [[nodiscard]] SliceOutcome cut(const Library& library, const MadeSlice& slice);
 
+/// Why nothing is begun.
+inline constexpr const char* kEarlier = "an earlier gflow-mig has not come back from the driver";
+
 /// Of an order for which the driver was asked for nothing yet: refused, but unclear where an
 /// earlier one may have done some of it.
 [[nodiscard]] SliceOutcome not_looked_at(const MadeSlice& slice, const std::string& why);

@@ -144,7 +144,8 @@ void keep_identity(Device& fresh, const Device& known) {
   if (!fresh.numa_node) fresh.numa_node = known.numa_node;
   if (!fresh.usable && fresh.model == "NVIDIA GPU") fresh.model = known.model;
   if (!fresh.usable && !fresh.memory_total) fresh.memory_total = known.memory_total;
-  if (!fresh.usable && fresh.nodes.empty()) fresh.nodes = known.nodes;
+  // Without them a job on it would be kept from no GPU.
+  if (fresh.nodes.empty()) fresh.nodes = known.nodes;
 }
 
 /// `report`: of the GPU that it is cut from; null where the driver has none.

@@ -150,6 +150,21 @@ TEST(NvmlMachine, ASliceIsOpenedByTheNodesOfItsGpuAndItsOwn) {
   EXPECT_EQ(machine_after(cut, report).devices[0].nodes, cut.devices[0].nodes);
 }
 
+/// A job that is launched meanwhile would be kept from no GPU for all its life.
+TEST(NvmlMachine, WhatOpensAGpuIsNotForgottenWhereAReadingDoesNotTellIt) {
+  Report report = one_cut();
+  report.devices[0].nodes = {DeviceNodes::one(195, 1)};
+  report.devices[0].slices[0].nodes = {DeviceNodes::one(507, 12)};
+  report.devices[1].nodes = {DeviceNodes::one(195, 0)};
+  const Machine known = machine_after({}, report);
+  Report silent = report;
+  for (DeviceReport& gpu : silent.devices) gpu.nodes.clear();
+  silent.devices[0].slices[0].nodes.clear();
+  EXPECT_EQ(machine_after(known, silent), known);
+  report.devices[1].nodes = {DeviceNodes::one(195, 2)};
+  EXPECT_EQ(machine_after(known, report).devices[2].nodes, report.devices[1].nodes);
+}
+
 TEST(NvmlMachine, OnlyComputeProcessesCount) {
   Report report = two();
   report.devices[0].processes = {{{900, "root", "Xorg", Memory::mib(100)}, ProcessKind::Graphics},

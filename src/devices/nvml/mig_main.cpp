@@ -44,12 +44,12 @@ SliceOutcome act(const Options& options, const MadeSlice& slice) {
   const os::Fd lock(::open(options.at("--lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock.valid()) return not_looked_at(slice, os::errno_error("open the lock").error().message);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return slice_outcome::Unclear{"an earlier gflow-mig has not come back from the driver"};
+    return not_looked_at(slice, kEarlier);
   }
   // Who ordered it is gone: whoever comes next knows what is wanted then.
   const auto parent = options.find("--parent");
   if (parent != options.end() && parent->second != std::to_string(::getppid())) {
-    return slice_outcome::Unclear{"gflowd has ended"};
+    return not_looked_at(slice, "gflowd has ended");
   }
   const auto library = Library::open(os::environment("GFLOW_NVML_LIBRARY").value_or(""));
   if (!library) return not_looked_at(slice, library.error().message);

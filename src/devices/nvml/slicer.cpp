@@ -93,9 +93,9 @@ class MigSlicer final : public Slicer {
       if (late_) {
         // It had its patience, and may be stuck where nothing ends it.
         (void)::syscall(SYS_pidfd_send_signal, late_->process.get(), SIGKILL, nullptr, 0);
-        report(slice_outcome::Unclear{"an earlier gflow-mig has not come back from the driver"});
+        report(not_looked_at(doing_, kEarlier));
       } else if (auto begun = begin(); !begun) {
-        report(slice_outcome::Unclear{begun.error().message});
+        report(not_looked_at(doing_, begun.error().message));
       }
     }
     const std::uint64_t once = 1;

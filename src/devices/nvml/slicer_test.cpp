@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/file.h>
 
 #include "devices/machine_folder.h"
 #include "devices/nvml/cutting.h"
@@ -22,12 +24,12 @@ std::vector<std::string> environment_of(const MachineFolder& folder) {
           "GFLOW_NVML_LIBRARY="};
 }
 
-/// With the patience of a second.
-std::unique_ptr<Slicer> slicer_of(const MachineFolder& folder) {
+std::unique_ptr<Slicer> slicer_of(const MachineFolder& folder,
+                                  std::chrono::seconds patience = std::chrono::seconds(30)) {
   return open_slicer("nvml",
                      {.program = GFLOW_MIG,
                       .lock = folder.path() + "/lock",
-                      .patience = std::chrono::seconds(1),
+                      .patience = patience,
                       .environment = environment_of(folder)})
       .value();
 }
@@ -120,6 +122,54 @@ TEST(MigSlicer, OneWithoutADeviceIsGflowsOnlyWhereItBeganToRemoveIt) {
   EXPECT_TRUE(sim::read_made(folder.file()).value().all.empty());
 }
 
+/// Ordered again, as the driver did not answer, and taken by somebody meanwhile.
+TEST(MigSlicer, AnInstanceThatSomebodyElseHasCutFurtherIsHis) {
+  const MachineFolder folder;
+  folder.write("gpus: [{model: H100, uuid: GPU-a, mig: [1c.3g.40gb, 1c.3g.40gb]}]\n");
+  const auto slicer = slicer_of(folder);
+  const sim::SimMachine machine = sim::load_machine(folder.file()).value();
+  const MigInstance his = machine.devices.front().mig.instances.front();
+  MadeSlice order = slice("3g.40gb", his.start, his.size);
+  order.again = true;
+  EXPECT_EQ(text_of(told(*slicer, order)), "refused somebody else has taken its place meanwhile");
+}
+
+TEST(MigSlicer, WhatIsBegunAlreadyIsNotUndone) {
+  const std::string faulty =
+      std::string(kCut) + "nvml: {calls: {nvmlGpuInstanceCreateComputeInstance: 999}}\n";
+  const MachineFolder folder;
+  folder.write(faulty);
+  const auto slicer = slicer_of(folder);
+  MadeSlice order = slice("3g.40gb", 0, 4);
+  EXPECT_EQ(text_of(told(*slicer, order)), "refused Unknown Error");
+  EXPECT_TRUE(sim::read_made(folder.file()).value().all.empty()) << "it was its own";
+  ASSERT_TRUE(sim::make_instance(folder.file(), "GPU-a", "3g.40gb", 0));
+  order.again = true;
+  EXPECT_EQ(text_of(told(*slicer, order)), "unclear Unknown Error");
+  EXPECT_EQ(sim::read_made(folder.file()).value().all.size(), 1U);
+  folder.write(kCut);
+  EXPECT_EQ(text_of(told(*slicer, order)), "made");
+}
+
+TEST(MigSlicer, ADriverThatFailsMayHaveRemovedIt) {
+  const MachineFolder folder;
+  folder.write(kCut);
+  const auto slicer = slicer_of(folder);
+  MadeSlice order = slice("3g.40gb", 0, 4);
+  const auto made = std::get<Made>(told(*slicer, order));
+  order.stage = SliceStage::Removing;
+  order.uuid = made.uuid;
+  order.gpu_instance = made.gpu_instance;
+  folder.write(std::string(kCut) + "nvml: {calls: {nvmlComputeInstanceDestroy: 999}}\n");
+  EXPECT_EQ(text_of(told(*slicer, order)), "refused Unknown Error");
+  folder.write(std::string(kCut) + "nvml: {calls: {nvmlComputeInstanceDestroy_done: 999}}\n");
+  EXPECT_EQ(text_of(told(*slicer, order)), "unclear Unknown Error");
+  order.again = true;
+  folder.write(kCut);
+  EXPECT_EQ(text_of(told(*slicer, order)), "removed");
+  EXPECT_TRUE(sim::read_made(folder.file()).value().all.empty());
+}
+
 TEST(MigSlicer, NothingIsSaidOfWhatWasNotLookedAt) {
   for (const char* call : {"nvmlInit_v2: 9",
                            "nvmlDeviceGetHandleByUUID: 999",
@@ -156,7 +206,7 @@ TEST(MigSlicer, WhatNobodyWantsAnyMoreIsFinishedAndNotBegun) {
 TEST(MigSlicer, ADriverThatHangsIsGivenUpAndAskedAgain) {
   const MachineFolder folder;
   folder.write(kHangs);
-  const auto slicer = slicer_of(folder);
+  const auto slicer = slicer_of(folder, std::chrono::seconds(1));
   MadeSlice order = slice("3g.40gb", 4, 4);
   EXPECT_EQ(text_of(told(*slicer, order)), "unclear the driver does not answer within 1 s");
   folder.write("gpus: [{model: H100, uuid: GPU-a, mig: []}]\n");
@@ -165,6 +215,35 @@ TEST(MigSlicer, ADriverThatHangsIsGivenUpAndAskedAgain) {
   while ((last = text_of(told(*slicer, order))) != "made") {
     ASSERT_EQ(last, "unclear an earlier gflow-mig has not come back from the driver");
   }
+}
+
+/// So that what is found at its place later is not taken for what gflow made.
+TEST(MigSlicer, AFirstOrderThatIsNotBegunIsRefusedAndALaterOneUnclear) {
+  const MachineFolder folder;
+  folder.write(kHangs);
+  const std::string earlier = "an earlier gflow-mig has not come back from the driver";
+  const auto expect_refused_first = [](const auto& open, const std::string& why) {
+    for (const SliceStage stage : {SliceStage::Making, SliceStage::Removing}) {
+      MadeSlice order = slice("3g.40gb", 0, 4);
+      order.gpu = "GPU-b";
+      order.stage = stage;
+      EXPECT_EQ(text_of(told(*open(), order)), "refused " + why);
+      order.again = true;
+      EXPECT_EQ(text_of(told(*open(), order)), "unclear " + why);
+    }
+  };
+  expect_refused_first(
+      [&folder] {
+        auto slicer = slicer_of(folder, std::chrono::seconds(1));
+        EXPECT_EQ(text_of(told(*slicer, slice("3g.40gb", 4, 4))).substr(0, 7), "unclear");
+        return slicer;
+      },
+      earlier);
+  expect_refused_first([] { return open_slicer("nvml", {.program = "", .lock = ""}).value(); },
+                       "gflow-mig is not installed");
+  const os::Fd lock = os::open_file(folder.path() + "/lock", O_RDWR | O_CREAT).value();
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  expect_refused_first([&folder] { return slicer_of(folder); }, earlier);
 }
 
 TEST(MigSlicer, SaysWhatItsProgramSays) {
