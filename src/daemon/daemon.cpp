@@ -82,6 +82,7 @@ Result<engine::State> load_state(engine::State state,
   store::Loaded loaded = GF_TRY(store.load(take));
   GF_CHECK(check_running(loaded.jobs, paths));
   GF_CHECK(store.rename_node(loaded, node));
+  take_over_moves(loaded.jobs, paths.attempts_dir());
   for (Job& job : loaded.jobs) state.restore(std::move(job));
   state.restore(std::move(loaded.drains));
   state.restore(std::move(loaded.unhealthy));
