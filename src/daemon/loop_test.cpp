@@ -2,6 +2,7 @@
 // The loop with everything real but the devices: a store on disk, supervisors, jobs.
 #include "daemon/loop.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
@@ -204,6 +205,51 @@ TEST(Loop, RunsJobsOnANodeOfAnotherKind) {
   EXPECT_EQ(there.launched[0].node, "n2");
   EXPECT_EQ(there.launched[0].payload.argv, std::vector<std::string>{"true"});
   EXPECT_EQ(loop.state().count(Status::Finished), 1U);
+}
+
+/// Has a job that moves, and notes what of it is said.
+class RunsWhatMoves : public IdleExecutor {
+ public:
+  executor::Adoption adopt(JobId /*job*/,
+                           int /*attempt*/,
+                           const std::string& /*boot*/,
+                           executor::Progress /*progress*/) override {
+    return executor::StillRuns{77};
+  }
+  void move(JobId job, int /*attempt*/, const GpuMove& move, Memory most) override {
+    said +=
+        fmt::format("{} to {} with {}; ", job.value, move.to, most > Memory{} ? "room" : "none");
+  }
+  std::string said;
+};
+
+/// How much memory the GPUs have is not known until they were read.
+TEST(Loop, SaysAMoveAgainWithTheMemoryThatItMayTake) {
+  spdlog::set_level(spdlog::level::off);
+  const Place place;
+  Parts parts = parts_in(place);
+  parts.source = devices::open_source("sim:2xH100", {}).value();
+  auto owned = std::make_unique<RunsWhatMoves>();
+  const RunsWhatMoves& executor = *owned;
+  parts.executors.clear();
+  parts.executors.push_back({std::move(owned), {"lab1"}});
+  Running running;
+  running.attempt.number = 1;
+  running.attempt.boot_id = os::boot_id().value();
+  running.attempt.allocation = {.node = "lab1", .gpus = {0, 1}};
+  running.move = GpuMove{.from = 0, .to = 1, .from_uuid = "GPU-0", .to_uuid = "GPU-1"};
+  Job job;
+  job.id = JobId(1);
+  job.attempts = 1;
+  job.spec.user = {me().uid, me().name};
+  job.spec.request.gpus = 1;
+  job.state = running;
+  parts.state = engine::State(parts.config.policy, os::boot_id().value());
+  parts.state.restore(std::move(job));
+  parts.state.restored(JobId(2));
+  Loop loop(std::move(parts));
+  ASSERT_TRUE(loop.begin());
+  EXPECT_EQ(executor.said, "1 to 1 with room; ");
 }
 
 TEST(Loop, LetsGoOfWhoDoesNotWaitAnyMore) {
