@@ -247,6 +247,8 @@ void Step::take(const event::MoveEnded& event) {
     now.left = left;
     now.attempt.allocation.gpus = {gpu};
   });
+  // Nobody has used the new one while it was free, which says nothing of this job.
+  index_.note_use(*attempt_of(*index_.find(event.job)));
   saved(event.job, Happening::Moved);
   index_.fronts.open_all();
 }

@@ -231,6 +231,19 @@ TEST_F(Moves, AReadingThatIsOlderIsNoUseOfAnothersGpu) {
   EXPECT_TRUE(running().attempt.on_other_gpus);
 }
 
+TEST_F(Moves, ThatItsNewGpuWasIdleBeforeIsNotItsOwnDoing) {
+  Policy lending;
+  lending.lend_idle_after = std::chrono::minutes(10);
+  tell(event::Configure{lending});
+  for (Device& device : machine.devices) device.utilization_percent = device.index == 0 ? 90 : 0;
+  hear_of_node();
+  tell(event::AttemptStarted{first, 1, 42, true});
+  now.mono += std::chrono::hours(9);
+  move(1);
+  ended();
+  EXPECT_EQ(state.gpu_idle(*state.find(first), now), seconds(0));
+}
+
 TEST_F(Moves, TheNextGflowdKnowsOfIt) {
   move(1);
   const Job stored = *state.find(first);
