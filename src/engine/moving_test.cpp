@@ -231,6 +231,27 @@ TEST_F(Moves, AReadingThatIsOlderIsNoUseOfAnothersGpu) {
   EXPECT_TRUE(running().attempt.on_other_gpus);
 }
 
+TEST_F(Moves, CpusAndMemoryThatItHasAreNotTakenAgain) {
+  machine.cpus = 8;
+  hear_of_node();
+  const auto with_cpus = [](int cpus) {
+    JobSpec spec = spec_of({});
+    spec.request.gpus = 1;
+    spec.request.cpus = cpus;
+    return spec;
+  };
+  JobSpec passing = with_cpus(5);
+  passing.time_limit = std::chrono::hours(1);
+  const JobId second = submit(passing);
+  tell(event::AttemptStarted{second, 1, 43});
+  const JobId waits = submit(with_cpus(7));
+  ASSERT_EQ(status(waits), Status::Queued);
+  const int free = gpus(second) == std::vector{1} ? 2 : 1;
+  move(free);
+  EXPECT_EQ(refused, "");
+  EXPECT_TRUE(moves);
+}
+
 TEST_F(Moves, ThatItsNewGpuWasIdleBeforeIsNotItsOwnDoing) {
   Policy lending;
   lending.lend_idle_after = std::chrono::minutes(10);
