@@ -121,12 +121,14 @@ void Step::take(const event::SliceChanged& event) {
   if (node != index_.nodes.end()) note_slices(node->second.machine);
 }
 
-/// A slice is kept for a job that waits and may have it, and no longer.
+/// A slice is kept for a job that waits and may have it, and no longer: not for one whose user is
+/// at a limit.
 void Step::settle_for_whom(SliceRecord& one) {
   if (!one.slice.job) return;
   const Job* job = index_.find(*one.slice.job);
   const bool is_drained = drain_of_cut_gpu(index_.drains, one.slice.node, one.slice.gpu) != nullptr;
-  const bool waits = job != nullptr && index_.is_ready(*job) && index_.policy.cuts(one.slice.gpu);
+  const bool waits = job != nullptr && index_.is_ready(*job) && !index_.is_at_limit(*job) &&
+                     index_.policy.cuts(one.slice.gpu);
   if (waits && !is_drained) return;
   one.slice.job.reset();
   slices_changed_ = true;
