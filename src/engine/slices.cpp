@@ -102,6 +102,10 @@ void Step::take(const event::SliceChanged& event) {
     if (makes) {
       if (!slice.only_looks) refuse_slice(slice, refused->why);
       index_.slices.erase(at);
+      // What was taken for it, as it is at the place, is somebody else's, and kept for nobody.
+      if (const auto node = index_.nodes.find(event.node); node != index_.nodes.end()) {
+        index_.put_node(node->second);
+      }
       return;
     }
     slice.stage = SliceStage::Made;

@@ -156,6 +156,13 @@ class SliceWorld {
   void end(JobId job) {
     tell(event::AttemptEnded{job, state_.find(job)->attempts, {.reason = EndReason::Exited}});
   }
+  /// In the very place that gflow was told to take first.
+  void make_as_ordered() {
+    const MadeSlice order = orders_.front();
+    MigGpu& on = gpu(order.gpu);
+    if (const auto made = add_instance(on, order.profile, order.start))
+      foreign_.insert(add_device(on, *made));
+  }
   [[nodiscard]] bool is_active(JobId job) const { return gflow::is_active(*state_.find(job)); }
 
   /// The driver does what it is told and all is read; whoever runs ends in the end.
@@ -544,6 +551,20 @@ TEST(Slices, OneIsNotKeptForWhoIsAtHisLimit) {
   world.limit(1000, 1);
   make();
   EXPECT_FALSE(world.is_active(second));
+  EXPECT_TRUE(world.is_active(world.submit_as(1001, "7g.80gb", 2)));
+  EXPECT_EQ(world.wrong(), "");
+}
+
+TEST(Slices, OneOfSomebodyElseIsKeptForNobodyOnceTheOrderIsRefused) {
+  SliceWorld world;
+  using Kind = SliceAct::Kind;
+  world.act({Kind::Drain, 1});
+  const JobId first = world.submit_as(1000, "7g.80gb", 1);
+  world.make_as_ordered();
+  world.act({Kind::Read});
+  world.act({Kind::Cut});
+  ASSERT_TRUE(world.is_active(first)) << "it is free, whoever made it";
+  world.end(first);
   EXPECT_TRUE(world.is_active(world.submit_as(1001, "7g.80gb", 2)));
   EXPECT_EQ(world.wrong(), "");
 }
