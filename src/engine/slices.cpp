@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "engine/cutter.h"
@@ -159,10 +161,21 @@ void Step::settle_slices() {
   if (index_.slices.empty() && index_.cut_refusals.empty()) return;
   const MonoTime now = index_.now.mono;
   const auto is_his = [&](const SliceRecord& one) {  // who made another one of that number
-    return one.slice.stage == SliceStage::Removed && one.since + kLongestUnseen <= now &&
-           device_of(index_, one.slice) == nullptr;
+    if (one.slice.stage != SliceStage::Removed || one.since + kLongestUnseen > now) return false;
+    return device_of(index_, one.slice) == nullptr || one.since + kLongestRemoved <= now;
   };
-  if (std::erase_if(index_.slices, is_his) > 0) slices_changed_ = true;
+  std::set<std::string> theirs;  // nodes
+  const auto is_over = [&](const SliceRecord& one) {
+    if (!is_his(one)) return false;
+    theirs.insert(one.slice.node);
+    return true;
+  };
+  if (std::erase_if(index_.slices, is_over) > 0) slices_changed_ = true;
+  for (const std::string& name : theirs) {
+    if (const auto at = index_.nodes.find(name); at != index_.nodes.end()) {
+      index_.put_node(at->second);
+    }
+  }
   for (SliceRecord& one : index_.slices) {
     settle_for_whom(one);
     settle_what_is_due(one);

@@ -163,6 +163,14 @@ class SliceWorld {
     if (const auto made = add_instance(on, order.profile, order.start))
       foreign_.insert(add_device(on, *made));
   }
+  /// As it was, with its UUID: the name of one is made of where it is.
+  void make_again_as_ordered() {
+    const Machine before = machine_;
+    cut();
+    machine_ = before;
+    removed_.clear();
+  }
+  void wait(std::chrono::seconds time) { pass(time); }
   [[nodiscard]] bool is_active(JobId job) const { return gflow::is_active(*state_.find(job)); }
 
   /// The driver does what it is told and all is read; whoever runs ends in the end.
@@ -566,6 +574,29 @@ TEST(Slices, OneOfSomebodyElseIsKeptForNobodyOnceTheOrderIsRefused) {
   ASSERT_TRUE(world.is_active(first)) << "it is free, whoever made it";
   world.end(first);
   EXPECT_TRUE(world.is_active(world.submit_as(1001, "7g.80gb", 2)));
+  EXPECT_EQ(world.wrong(), "");
+}
+
+TEST(Slices, OneThatIsMadeAnewByOthersKeepsTheRestFromBeingCutForAWhileAlone) {
+  SliceWorld world;
+  using Kind = SliceAct::Kind;
+  const JobId small = world.submit_as(1000, "1g.10gb", 1);
+  world.act({Kind::Cut});
+  world.act({Kind::Read});
+  world.act({Kind::Drain, 1});
+  world.end(small);
+  const JobId large = world.submit_as(1000, "7g.80gb", 1);
+  world.make_again_as_ordered();
+  world.act({Kind::Read});
+  world.act({Kind::Drain, 3});  // the other GPU is back in service
+  EXPECT_FALSE(world.is_active(large));
+  world.wait(std::chrono::seconds(31));
+  world.act({Kind::Cut});
+  world.act({Kind::Read});
+  EXPECT_TRUE(world.is_active(large)) << world.why(large);
+  EXPECT_FALSE(world.is_active(world.submit_as(1000, "1g.10gb", 1)));
+  world.wait(std::chrono::seconds(600));
+  EXPECT_TRUE(world.is_active(world.submit_as(1000, "1g.10gb", 1))) << "it is there, and his";
   EXPECT_EQ(world.wrong(), "");
 }
 
