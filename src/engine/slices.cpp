@@ -138,7 +138,6 @@ void Step::settle_for_whom(SliceRecord& one) {
   if (waits && !is_drained) return;
   one.slice.job.reset();
   slices_changed_ = true;
-  if (one.retry_at && one.slice.stage == SliceStage::Making) one.retry_at = index_.now.mono;
 }
 
 /// What was put off is due; and where one that was made is there still, that is what is told.
