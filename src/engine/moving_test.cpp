@@ -234,20 +234,22 @@ TEST_F(Moves, AReadingThatIsOlderIsNoUseOfAnothersGpu) {
 TEST_F(Moves, CpusAndMemoryThatItHasAreNotTakenAgain) {
   machine.cpus = 8;
   hear_of_node();
+  tell(event::AttemptEnded{first, 1, {.reason = EndReason::Exited}});
   const auto with_cpus = [](int cpus) {
     JobSpec spec = spec_of({});
-    spec.request.gpus = 1;
     spec.request.cpus = cpus;
     return spec;
   };
+  const JobId moving = submit(with_cpus(1));
+  tell(event::AttemptStarted{moving, 1, 43});
   JobSpec passing = with_cpus(5);
   passing.time_limit = std::chrono::hours(1);
-  const JobId second = submit(passing);
-  tell(event::AttemptStarted{second, 1, 43});
+  const JobId ends = submit(passing);
+  tell(event::AttemptStarted{ends, 1, 44});
+  // All CPUs but one, once that ends: the one is had already.
   const JobId waits = submit(with_cpus(7));
   ASSERT_EQ(status(waits), Status::Queued);
-  const int free = gpus(second) == std::vector{1} ? 2 : 1;
-  move(free);
+  move(std::nullopt, moving);
   EXPECT_EQ(refused, "");
   EXPECT_TRUE(moves);
 }

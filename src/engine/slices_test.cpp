@@ -594,9 +594,10 @@ TEST(Slices, OneThatIsMadeAnewByOthersKeepsTheRestFromBeingCutForAWhileAlone) {
   world.act({Kind::Cut});
   world.act({Kind::Read});
   EXPECT_TRUE(world.is_active(large)) << world.why(large);
-  EXPECT_FALSE(world.is_active(world.submit_as(1000, "1g.10gb", 1)));
+  const JobId next = world.submit_as(1000, "1g.10gb", 1);
+  EXPECT_FALSE(world.is_active(next));
   world.wait(std::chrono::seconds(600));
-  EXPECT_TRUE(world.is_active(world.submit_as(1000, "1g.10gb", 1))) << "it is there, and his";
+  EXPECT_TRUE(world.is_active(next)) << "it is there, whoever made it";
   EXPECT_EQ(world.wrong(), "");
 }
 
