@@ -13,6 +13,7 @@
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/open_files.h"
+#include "daemon/slices_of_boot.h"
 #include "daemon/tls_files.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -82,6 +83,8 @@ Result<engine::State> load_state(engine::State state,
   store::Loaded loaded = GF_TRY(store.load(take));
   GF_CHECK(check_running(loaded.jobs, paths));
   GF_CHECK(store.rename_node(loaded, node));
+  GF_CHECK(forget_slices_of_another_boot(loaded, store, state.boot_id()));
+  take_over_moves(loaded.jobs, paths.attempts_dir());
   for (Job& job : loaded.jobs) state.restore(std::move(job));
   state.restore(std::move(loaded.drains));
   state.restore(std::move(loaded.unhealthy));

@@ -509,7 +509,7 @@ void Loop::watch_devices() {
 
 void Loop::take_reading() {
   const bool is_news = parts_.source->poll();
-  if (std::exchange(reads_again_, false)) parts_.source->refresh();
+  if (reads_again_) reads_again_ = !parts_.source->refresh();
   if (!is_news) return;
   Machine fresh = reading();
   device_news_.see(fresh, parts_.config.gpus);

@@ -47,9 +47,8 @@ void Loop::take_slice_reports() {
     }
     shell_.post(
         engine::event::SliceChanged{slice.node, slice.gpu, slice.start, std::move(report.outcome)});
-    // A reading that is under way may be of before: one more follows it.
-    reads_again_ = true;
-    parts_.source->refresh();
+    // A reading that is under way may be of before: one more follows it, once all of it is there.
+    reads_again_ = !parts_.source->refresh();
     soon();
   }
 }

@@ -2,6 +2,7 @@
 // The loop with everything real but the devices: a store on disk, supervisors, jobs.
 #include "daemon/loop.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
@@ -204,6 +205,119 @@ TEST(Loop, RunsJobsOnANodeOfAnotherKind) {
   EXPECT_EQ(there.launched[0].node, "n2");
   EXPECT_EQ(there.launched[0].payload.argv, std::vector<std::string>{"true"});
   EXPECT_EQ(loop.state().count(Status::Finished), 1U);
+}
+
+/// Has a job that moves, and notes what of it is said.
+class RunsWhatMoves : public IdleExecutor {
+ public:
+  executor::Adoption adopt(JobId /*job*/,
+                           int /*attempt*/,
+                           const std::string& /*boot*/,
+                           executor::Progress /*progress*/) override {
+    return executor::StillRuns{77};
+  }
+  void move(JobId job, int /*attempt*/, const GpuMove& move, Memory most) override {
+    said +=
+        fmt::format("{} to {} with {}; ", job.value, move.to, most > Memory{} ? "room" : "none");
+  }
+  std::string said;
+};
+
+/// How much memory the GPUs have is not known until they were read.
+TEST(Loop, SaysAMoveAgainWithTheMemoryThatItMayTake) {
+  spdlog::set_level(spdlog::level::off);
+  const Place place;
+  Parts parts = parts_in(place);
+  parts.source = devices::open_source("sim:2xH100", {}).value();
+  auto owned = std::make_unique<RunsWhatMoves>();
+  const RunsWhatMoves& executor = *owned;
+  parts.executors.clear();
+  parts.executors.push_back({std::move(owned), {"lab1"}});
+  Running running;
+  running.attempt.number = 1;
+  running.attempt.boot_id = os::boot_id().value();
+  running.attempt.allocation = {.node = "lab1", .gpus = {0, 1}};
+  running.move = GpuMove{.from = 0, .to = 1, .from_uuid = "GPU-0", .to_uuid = "GPU-1"};
+  Job job;
+  job.id = JobId(1);
+  job.attempts = 1;
+  job.spec.user = {me().uid, me().name};
+  job.spec.request.gpus = 1;
+  job.state = running;
+  parts.state = engine::State(parts.config.policy, os::boot_id().value());
+  parts.state.restore(std::move(job));
+  parts.state.restored(JobId(2));
+  Loop loop(std::move(parts));
+  ASSERT_TRUE(loop.begin());
+  EXPECT_EQ(executor.said, "1 to 1 with room; ");
+}
+
+/// One that is being read when it is told to read again, and is woken before all of it is there.
+class SlowSource : public devices::Source {
+ public:
+  SlowSource() { machine_ = machine_with_gpus("lab1", 1, "NVIDIA H100", Memory::gib(80)); }
+  [[nodiscard]] const Machine& machine() const override { return machine_; }
+  [[nodiscard]] int fd() const override { return wake_.get(); }
+  bool poll() override {
+    std::uint64_t count = 0;
+    EXPECT_EQ(::read(wake_.get(), &count, sizeof count), ssize_t{sizeof count});
+    ++wakes_;
+    if (wakes_ == 2) reads_ = false;  // before that there is a part of it
+    if (wakes_ == 3) is_over();
+    if (wakes_ < 3) ring();
+    return false;
+  }
+  bool refresh() override {
+    if (wakes_ == 0) ring();
+    if (reads_) return false;
+    ++begun;
+    return reads_ = true;
+  }
+
+  std::function<void()> is_over;
+  int begun = 0;  ///< readings, but for the one that is under way at the beginning
+
+ private:
+  void ring() {
+    const std::uint64_t one = 1;
+    EXPECT_EQ(::write(wake_.get(), &one, sizeof one), ssize_t{sizeof one});
+  }
+
+  Machine machine_;
+  os::Fd wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  bool reads_ = true;
+  int wakes_ = 0;
+};
+
+/// Has made a slice when it is asked first.
+class MadeOne : public devices::Slicer {
+ public:
+  void order(const MadeSlice& /*slice*/) override {}
+  [[nodiscard]] int fd() const override { return wake_.get(); }
+  [[nodiscard]] std::vector<devices::SliceNews> poll() override {
+    std::uint64_t count = 0;
+    EXPECT_EQ(::read(wake_.get(), &count, sizeof count), ssize_t{sizeof count});
+    return {{MadeSlice{.node = "lab1", .gpu = "GPU-0", .profile = "1g.10gb", .size = 1},
+             slice_outcome::Made{"MIG-1", 1}}};
+  }
+
+ private:
+  os::Fd wake_{::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+TEST(Loop, AReadingFollowsWhatWasCutWhileOneWasUnderWay) {
+  spdlog::set_level(spdlog::level::off);
+  const Place place;
+  Parts parts = parts_in(place);
+  auto owned = std::make_unique<SlowSource>();
+  SlowSource& source = *owned;
+  parts.source = std::move(owned);
+  parts.slicer = std::make_unique<MadeOne>();
+  Loop loop(std::move(parts));
+  source.is_over = [&loop] { loop.stop(); };
+  ASSERT_TRUE(loop.begin());
+  ASSERT_TRUE(loop.run());
+  EXPECT_EQ(source.begun, 1);
 }
 
 TEST(Loop, LetsGoOfWhoDoesNotWaitAnyMore) {

@@ -56,10 +56,26 @@ void Shell::say_again(const Job& job, const executor::StillRuns& runs) {
   const Status status = status_of(job);
   if (status == Status::Completing) return dispatcher_.stop(job);
   if (running == nullptr) return;
-  if (moves) return dispatcher_.move(job);
+  if (moves) {
+    moves_.emplace_back(job.id, attempt_of(job)->number);
+    return;
+  }
   const bool has_it = runs.parked.how == Parking::None && running->suspended_by.empty();
   const bool is_away = lends ? !has_it : running->suspended.has_value();
   return is_away ? dispatcher_.suspend(job) : dispatcher_.resume(job);
+}
+
+/// How much of host memory one may take is told by the GPUs, and the first reading by them comes
+/// later than what is taken over.
+void Shell::say_moves() {
+  std::erase_if(moves_, [this](const auto& move) {
+    const Job* job = in_attempt(move.first, move.second);
+    const auto* running = job == nullptr ? nullptr : std::get_if<Running>(&job->state);
+    if (running == nullptr || !running->move || running->stop) return true;
+    if (!state_.nodes().contains(running->attempt.allocation.node)) return false;
+    dispatcher_.move(*job);
+    return true;
+  });
 }
 
 void Shell::post(engine::Event event, Answer answer, Check check) {
@@ -101,6 +117,7 @@ Result<Shell::Ticked> Shell::tick(Now now, const std::function<bool()>& is_enoug
   }
   regain_room();
   act(*plan);
+  say_moves();
   plan->ticked.events = std::move(plan->events);
   for (auto& reply : plan->replies) reply.answer(std::move(reply.jobs));
   return std::move(plan->ticked);

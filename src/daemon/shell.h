@@ -114,6 +114,7 @@ class Shell {
 
   void take_over(const Job& job, const executor::Adoption& found);
   void say_again(const Job& job, const executor::StillRuns& runs);
+  void say_moves();
   void decide(Posted& posted, Now now, Plan& plan);
   [[nodiscard]] static Result<void> taken_after(const Posted& posted,
                                                 const std::vector<engine::Effect>& effects);
@@ -152,6 +153,8 @@ class Shell {
   store::Ballast* ballast_;
   OthersJobs others_jobs_ = OthersJobs::All;
   std::deque<Posted> posted_;
+  /// Attempts that were taken over while they moved, and of which that is still to be said.
+  std::vector<std::pair<JobId, int>> moves_;
   std::unique_ptr<Plan> unwritten_;  ///< decided, but the disk is full
   /// Committed, not carried out yet. Shared with the effects that ordered them.
   std::deque<std::shared_ptr<const LaunchOrder>> launches_;

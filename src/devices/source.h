@@ -23,8 +23,9 @@ class Source {
   [[nodiscard]] virtual int fd() const { return -1; }
   /// Takes in what arrived; true if machine() changed.
   virtual bool poll() { return false; }
-  /// Asks for a fresh reading, which comes through fd(). Cheap; may be called often.
-  virtual void refresh() {}
+  /// Asks for a fresh reading, which comes through fd(). Cheap; may be called often. False: none
+  /// begins now, as one of before is under way, or none can be had for a while.
+  virtual bool refresh() { return true; }
   /// How long a reading stays good; zero: for ever, nothing ever changes by itself.
   [[nodiscard]] virtual std::chrono::milliseconds interval() const {
     return std::chrono::milliseconds(0);

@@ -25,6 +25,11 @@ bool is_idle(const Index& index, const SliceRecord& record) {
          !index.holders.contains({*node, device->index});
 }
 
+/// Whether it was made, or removed, so long ago that readings should tell of that.
+bool is_late(const Index& index, const SliceRecord& record) {
+  return record.since + kLongestUnseen <= index.now.mono;
+}
+
 /// Profiles by how often they were asked for, and how many wait for them.
 std::vector<placement::SliceWish> wishes_of(const Index& index) {
   std::map<std::string, double> weights;
@@ -96,19 +101,22 @@ int Cutter::coming_for(const Waiting& waits, NodeIndex node) const {
   }));
 }
 
-/// Who makes slices there has something to do. Of what it did and does not know, one GPU has to
-/// wait.
+/// Who makes slices there has something to do. Of what it did and does not know, and of what
+/// readings do not tell for long, one GPU has to wait.
 bool Cutter::is_busy(NodeIndex node) const {
   return std::ranges::any_of(index_.slices, [&](const SliceRecord& one) {
-    const bool is_open = one.slice.is_under_way() || is_unseen(one);
+    const bool is_open = one.slice.is_under_way() || (is_unseen(one) && !is_late(index_, one));
     return is_open && one.trouble.empty() && one.slice.node == index_.ledger.node(node).name;
   });
 }
 
-/// What became of an order for the GPU is not known.
+/// What became of an order for the GPU is not known, or a slice of it that was removed is in
+/// readings for long.
 bool Cutter::is_stuck(NodeIndex node, const MigGpu& gpu) const {
   return std::ranges::any_of(index_.slices, [&](const SliceRecord& one) {
-    return one.slice.is_under_way() && !one.trouble.empty() && one.slice.gpu == gpu.uuid &&
+    const bool is_open = one.slice.is_under_way() && !one.trouble.empty();
+    const bool is_left = one.slice.stage == SliceStage::Removed && is_late(index_, one);
+    return (is_open || is_left) && one.slice.gpu == gpu.uuid &&
            one.slice.node == index_.ledger.node(node).name;
   });
 }

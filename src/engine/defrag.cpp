@@ -27,7 +27,8 @@ bool is_in(const std::vector<Value>& values, const Value& value) {
 bool may_move(const Index& index, const Job& job) {
   const auto* running = std::get_if<Running>(&job.state);
   return running != nullptr && !running->stop && !running->suspended && !running->lends &&
-         job.spec.preemption == Preemption::Requeue && index.gangs.of(job.id) == kNoGang;
+         !running->move && job.spec.preemption == Preemption::Requeue &&
+         index.gangs.of(job.id) == kNoGang;
 }
 
 std::int64_t free_parts(const NodeState& state) {

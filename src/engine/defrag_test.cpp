@@ -192,6 +192,30 @@ TEST_F(DefragTest, MovesNobodyWhoDoesNotAllowIt) {
   EXPECT_EQ(plans(), "4 nothing_movable");
 }
 
+/// It is on its way to another GPU, and cannot be told to end until it is there.
+TEST_F(DefragTest, MovesNobodyWhoMovesAlready) {
+  event::NodesChanged there;
+  for (const char* name : {"n0", "n1"}) {
+    Machine machine = machine_with_gpus(name, 4, "NVIDIA T4", Memory::gib(16));
+    machine.parks = true;
+    machine.memory = Memory::gib(100);
+    for (Device& device : machine.devices)
+      device.uuid = fmt::format("GPU-{}-{}", name, device.index);
+    there.nodes.push_back(std::move(machine));
+  }
+  tell(there);
+  const JobId first = submit({.gpus = 1, .preemption = kMay});
+  const JobId between = submit({.gpus = 3});
+  (void)submit({.gpus = 2});
+  end(between);
+  tell(event::Move{first, 1, true, system_principal()});
+  ASSERT_EQ(at(first), "n0:0,1");
+  (void)submit({.gpus = 4});
+  EXPECT_EQ(plans(), "4 nothing_movable");
+  tell(event::MoveEnded{first, 1, ""});
+  EXPECT_EQ(plans(), "4 to n0:0,1,2,3 after 1 from n0:1 to n1:2 (0 s)");
+}
+
 TEST_F(DefragTest, SaysWhatIsNotThere) {
   (void)submit({.gpus = 4, .preemption = kMay});
   (void)submit({.gpus = 1, .preemption = kMay});

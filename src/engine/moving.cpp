@@ -211,7 +211,12 @@ void Step::decide_move(Places& places) {
   const Attempt& attempt = *attempt_of(job);
   const std::vector<Placement> there = {{*index_.ledger.find(attempt.allocation.node), {*to}}};
   Passer passer = index_.passer_of(job);
-  passer.parts = 0;  // it holds as much already
+  passer.parts = 0;  // it holds as much already, CPUs and memory, too
+  placement::Demand alone = index_.ledger.demand(passer.shape.demand);
+  alone.milli_cpus = 0;
+  alone.memory = Memory{};
+  const PassingDemand passing(index_, alone);
+  passer.shape.demand = passing.index();
   if (!places.let_pass(index_, passer, there)) {
     return answer(refused(job, tr_format("GPU {} is kept for a job that waits", *to)));
   }
@@ -247,6 +252,8 @@ void Step::take(const event::MoveEnded& event) {
     now.left = left;
     now.attempt.allocation.gpus = {gpu};
   });
+  // Nobody has used the new one while it was free, which says nothing of this job.
+  index_.note_use(*attempt_of(*index_.find(event.job)));
   saved(event.job, Happening::Moved);
   index_.fronts.open_all();
 }

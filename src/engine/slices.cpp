@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "engine/cutter.h"
@@ -102,6 +104,10 @@ void Step::take(const event::SliceChanged& event) {
     if (makes) {
       if (!slice.only_looks) refuse_slice(slice, refused->why);
       index_.slices.erase(at);
+      // What was taken for it, as it is at the place, is somebody else's, and kept for nobody.
+      if (const auto node = index_.nodes.find(event.node); node != index_.nodes.end()) {
+        index_.put_node(node->second);
+      }
       return;
     }
     slice.stage = SliceStage::Made;
@@ -121,16 +127,17 @@ void Step::take(const event::SliceChanged& event) {
   if (node != index_.nodes.end()) note_slices(node->second.machine);
 }
 
-/// A slice is kept for a job that waits and may have it, and no longer.
+/// A slice is kept for a job that waits and may have it, and no longer: not for one whose user is
+/// at a limit.
 void Step::settle_for_whom(SliceRecord& one) {
   if (!one.slice.job) return;
   const Job* job = index_.find(*one.slice.job);
   const bool is_drained = drain_of_cut_gpu(index_.drains, one.slice.node, one.slice.gpu) != nullptr;
-  const bool waits = job != nullptr && index_.is_ready(*job) && index_.policy.cuts(one.slice.gpu);
+  const bool waits = job != nullptr && index_.is_ready(*job) && !index_.is_at_limit(*job) &&
+                     index_.policy.cuts(one.slice.gpu);
   if (waits && !is_drained) return;
   one.slice.job.reset();
   slices_changed_ = true;
-  if (one.retry_at && one.slice.stage == SliceStage::Making) one.retry_at = index_.now.mono;
 }
 
 /// What was put off is due; and where one that was made is there still, that is what is told.
@@ -153,10 +160,21 @@ void Step::settle_slices() {
   if (index_.slices.empty() && index_.cut_refusals.empty()) return;
   const MonoTime now = index_.now.mono;
   const auto is_his = [&](const SliceRecord& one) {  // who made another one of that number
-    return one.slice.stage == SliceStage::Removed && one.since + kLongestUnseen <= now &&
-           device_of(index_, one.slice) == nullptr;
+    if (one.slice.stage != SliceStage::Removed || one.since + kLongestUnseen > now) return false;
+    return device_of(index_, one.slice) == nullptr || one.since + kLongestRemoved <= now;
   };
-  if (std::erase_if(index_.slices, is_his) > 0) slices_changed_ = true;
+  std::set<std::string> theirs;  // nodes
+  const auto is_over = [&](const SliceRecord& one) {
+    if (!is_his(one)) return false;
+    theirs.insert(one.slice.node);
+    return true;
+  };
+  if (std::erase_if(index_.slices, is_over) > 0) slices_changed_ = true;
+  for (const std::string& name : theirs) {
+    if (const auto at = index_.nodes.find(name); at != index_.nodes.end()) {
+      index_.put_node(at->second);
+    }
+  }
   for (SliceRecord& one : index_.slices) {
     settle_for_whom(one);
     settle_what_is_due(one);

@@ -136,6 +136,41 @@ class SliceWorld {
     return blocker_text(state_.blockers(job, now_).back());
   }
   [[nodiscard]] int made() const { return made_; }
+
+  /// Somebody's who wants other CPUs than all the others: no demand is like his.
+  JobId submit_as(std::uint32_t uid, const std::string& profile, int cpus) {
+    JobSpec spec;
+    spec.name = "job";
+    spec.user = {uid, fmt::format("user{}", uid)};
+    spec.request.models = {profile};
+    spec.request.gpus = 1;
+    spec.request.cpus = cpus;
+    const JobId id = state_.next_id();
+    tell(event::Submit{{spec}, system_principal()});
+    return id;
+  }
+  void limit(std::uint32_t uid, int gpus) {
+    limits_.users[fmt::format("user{}", uid)] = gpus;
+    tell(event::Configure{policy()});
+  }
+  void end(JobId job) {
+    tell(event::AttemptEnded{job, state_.find(job)->attempts, {.reason = EndReason::Exited}});
+  }
+  /// In the very place that gflow was told to take first.
+  void make_as_ordered() {
+    const MadeSlice order = orders_.front();
+    MigGpu& on = gpu(order.gpu);
+    if (const auto made = add_instance(on, order.profile, order.start))
+      foreign_.insert(add_device(on, *made));
+  }
+  /// As it was, with its UUID: the name of one is made of where it is.
+  void make_again_as_ordered() {
+    const Machine before = machine_;
+    cut();
+    machine_ = before;
+    removed_.clear();
+  }
+  void wait(std::chrono::seconds time) { pass(time); }
   [[nodiscard]] bool is_active(JobId job) const { return gflow::is_active(*state_.find(job)); }
 
   /// The driver does what it is told and all is read; whoever runs ends in the end.
@@ -162,6 +197,7 @@ class SliceWorld {
   [[nodiscard]] Policy policy() const {
     Policy made;
     made.order.order = Order::Submission;
+    made.gpu_quota = limits_;
     if (is_on_) made.cut_gpus = {"all"};
     return made;
   }
@@ -402,6 +438,7 @@ class SliceWorld {
   }
 
   bool is_on_ = true;
+  GpuQuota limits_;
   State state_;
   Now now_;
   Machine machine_;  ///< as it is
@@ -505,6 +542,62 @@ TEST(Slices, WhoWaitsForOneOfADrainedGpuHasAnother) {
   world.act({Kind::Read});
   EXPECT_EQ(world.made(), 1);
   EXPECT_TRUE(world.is_active(JobId(1))) << world.why(JobId(1));
+  EXPECT_EQ(world.wrong(), "");
+}
+
+TEST(Slices, OneIsNotKeptForWhoIsAtHisLimit) {
+  SliceWorld world;
+  using Kind = SliceAct::Kind;
+  const auto make = [&world] {
+    world.act({Kind::Cut});
+    world.act({Kind::Read});
+  };
+  const JobId first = world.submit_as(1000, "7g.80gb", 1);
+  make();
+  ASSERT_TRUE(world.is_active(first));
+  const JobId second = world.submit_as(1000, "7g.80gb", 1);  // it is being made
+  world.limit(1000, 1);
+  make();
+  EXPECT_FALSE(world.is_active(second));
+  EXPECT_TRUE(world.is_active(world.submit_as(1001, "7g.80gb", 2)));
+  EXPECT_EQ(world.wrong(), "");
+}
+
+TEST(Slices, OneOfSomebodyElseIsKeptForNobodyOnceTheOrderIsRefused) {
+  SliceWorld world;
+  using Kind = SliceAct::Kind;
+  world.act({Kind::Drain, 1});
+  const JobId first = world.submit_as(1000, "7g.80gb", 1);
+  world.make_as_ordered();
+  world.act({Kind::Read});
+  world.act({Kind::Cut});
+  ASSERT_TRUE(world.is_active(first)) << "it is free, whoever made it";
+  world.end(first);
+  EXPECT_TRUE(world.is_active(world.submit_as(1001, "7g.80gb", 2)));
+  EXPECT_EQ(world.wrong(), "");
+}
+
+TEST(Slices, OneThatIsMadeAnewByOthersKeepsTheRestFromBeingCutForAWhileAlone) {
+  SliceWorld world;
+  using Kind = SliceAct::Kind;
+  const JobId small = world.submit_as(1000, "1g.10gb", 1);
+  world.act({Kind::Cut});
+  world.act({Kind::Read});
+  world.act({Kind::Drain, 1});
+  world.end(small);
+  const JobId large = world.submit_as(1000, "7g.80gb", 1);
+  world.make_again_as_ordered();
+  world.act({Kind::Read});
+  world.act({Kind::Drain, 3});  // the other GPU is back in service
+  EXPECT_FALSE(world.is_active(large));
+  world.wait(std::chrono::seconds(31));
+  world.act({Kind::Cut});
+  world.act({Kind::Read});
+  EXPECT_TRUE(world.is_active(large)) << world.why(large);
+  const JobId next = world.submit_as(1000, "1g.10gb", 1);
+  EXPECT_FALSE(world.is_active(next));
+  world.wait(std::chrono::seconds(600));
+  EXPECT_TRUE(world.is_active(next)) << "it is there, whoever made it";
   EXPECT_EQ(world.wrong(), "");
 }
 

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -287,14 +289,20 @@ Result<void> AttemptFiles::end_parking(const std::string& refused) const {
   return {};
 }
 
-Result<std::string> AttemptFiles::moved_to() const {
-  return GF_TRY(os::read_if_exists(moved_to_path())).value_or("");
+/// "2 GPU-6f4c...".
+Result<std::optional<AttemptFiles::MovedTo>> AttemptFiles::moved_to() const {
+  constexpr std::uint64_t kMost = 1'000'000;
+  const std::string text = GF_TRY(os::read_if_exists(moved_to_path())).value_or("");
+  const std::size_t space = text.find(' ');
+  const auto gpu = parse_number(text.substr(0, space));
+  if (space == std::string::npos || !gpu || *gpu > kMost) return std::nullopt;
+  return MovedTo{static_cast<int>(*gpu), text.substr(space + 1)};
 }
 
 /// Whole or not at all.
-Result<void> AttemptFiles::note_moved_to(const std::string& gpu) const {
+Result<void> AttemptFiles::note_moved_to(const MovedTo& there) const {
   const std::string written = moved_to_path() + ".new";
-  GF_CHECK(os::write_file(written, gpu));
+  GF_CHECK(os::write_file(written, fmt::format("{} {}", there.gpu, there.uuid)));
   if (::rename(written.c_str(), moved_to_path().c_str()) == 0) return {};
   return os::errno_error("rename", written);
 }

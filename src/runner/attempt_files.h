@@ -75,9 +75,15 @@ class AttemptFiles {
   [[nodiscard]] Result<void> note_parked() const;
   /// It is all on its GPU; `refused`: why it stays there, if it has to.
   [[nodiscard]] Result<void> end_parking(const std::string& refused = {}) const;
-  /// The GPU, by UUID, that it was moved to last; "": it never was.
-  [[nodiscard]] Result<std::string> moved_to() const;
-  [[nodiscard]] Result<void> note_moved_to(const std::string& gpu) const;
+  /// A GPU of the attempt's node.
+  struct MovedTo {
+    int gpu = 0;  ///< index
+    std::string uuid{};
+    friend bool operator==(const MovedTo&, const MovedTo&) = default;
+  };
+  /// Where it was moved to last; empty: it never was, or what is noted cannot be understood.
+  [[nodiscard]] Result<std::optional<MovedTo>> moved_to() const;
+  [[nodiscard]] Result<void> note_moved_to(const MovedTo& there) const;
 
   /// Makes the directory with the order, script, configuration and, if it is held to a part of its
   /// devices, the account. The latter three files belong to the order's user; the directories they

@@ -33,7 +33,7 @@ void Runner::Core::bring_on_move(Watched& watched, const ParkRecord& record) {
   if (record.how == Parking::None) {
     const auto at = watched.files.moved_to();
     if (!at) return park_again_later(watched, at.error().message);
-    if (*at == parking.move->to_uuid) return report_move(watched, "");
+    if (*at && (*at)->uuid == parking.move->to_uuid) return report_move(watched, "");
     if (!record.refused.empty()) return report_move(watched, record.refused);
     return begin_park(watched, record);
   }
@@ -78,7 +78,8 @@ void Runner::Core::moved(Watched& watched) {
   if (!record) return park_again_later(watched, record.error().message);
   const bool is_there = record->move && !record->move->is_back;
   if (is_there) {
-    if (const auto noted = watched.files.note_moved_to(parking.move->to_uuid); !noted) {
+    const GpuMove& done = *parking.move;
+    if (const auto noted = watched.files.note_moved_to({done.to, done.to_uuid}); !noted) {
       return park_again_later(watched, noted.error().message);
     }
   }

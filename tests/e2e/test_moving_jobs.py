@@ -176,6 +176,24 @@ def test_a_move_that_the_store_knows_nothing_of_comes_back(gpu_machine):
     assert job.shown()["move_refused"] == ""
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_the_next_gflowd_knows_where_it_moved_to(gpu_machine, is_lost):
+    """Also one whose database is made anew of what the job has on disk, where nothing else tells."""
+    up(gpu_machine)
+    job = started(gpu_machine)
+    gpu_machine.ok(*MOVE, "--to", "1", job.job)
+    assert is_on(job, 1)
+    gpu_machine.kill_daemon()
+    if is_lost:
+        for file in gpu_machine.state.glob("gflow.db*"):
+            file.unlink()
+        gpu_machine.ok("gflow", "doctor", "--recover")
+    start(gpu_machine)
+    assert is_on(job, 1)
+    other = GpuJob(gpu_machine, "other", *WHOLE)
+    assert gpu_machine.running(other.job)["gpu_indices"] == [0]
+
+
 def test_a_record_that_names_other_gpus_than_the_store_does_not_keep_it_parked(gpu_machine):
     up(gpu_machine)
     job = started(gpu_machine)

@@ -94,8 +94,10 @@ void NvmlSource::ask() {
   probe_->ask();
 }
 
-void NvmlSource::refresh() {
-  if (state_ == State::Idle) ask();
+bool NvmlSource::refresh() {
+  if (state_ != State::Idle) return false;
+  ask();
+  return true;
 }
 
 bool NvmlSource::poll() {

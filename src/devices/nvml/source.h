@@ -30,7 +30,7 @@ class NvmlSource final : public Source {
   [[nodiscard]] const Machine& machine() const override { return machine_; }
   [[nodiscard]] int fd() const override { return ready_.get(); }
   bool poll() override;
-  void refresh() override;
+  bool refresh() override;
   [[nodiscard]] std::chrono::milliseconds interval() const override { return options_.deadline; }
 
   /// True once the probe has answered, be it with an error.

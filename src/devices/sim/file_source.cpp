@@ -99,10 +99,11 @@ bool FileSource::poll() {
   return true;
 }
 
-void FileSource::refresh() {
+bool FileSource::refresh() {
   const std::uint64_t once = 1;
   // Fails only if 2^64-1 requests are waiting already.
   [[maybe_unused]] const ssize_t written = ::write(watch_.asked.get(), &once, sizeof once);
+  return true;
 }
 
 }  // namespace gflow::devices::sim

@@ -31,7 +31,7 @@ class FileSource final : public Source {
   [[nodiscard]] const Machine& machine() const override { return machine_; }
   [[nodiscard]] int fd() const override { return watch_.ready.get(); }
   bool poll() override;
-  void refresh() override;
+  bool refresh() override;
 
  private:
   std::string path_;
