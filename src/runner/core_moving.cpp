@@ -77,8 +77,10 @@ void Runner::Core::moved(Watched& watched) {
   const auto record = watched.files.park_record();
   if (!record) return park_again_later(watched, record.error().message);
   const bool is_there = record->move && !record->move->is_back;
-  if (is_there) {
-    if (const auto noted = watched.files.note_moved_to(parking.move->to_uuid); !noted) {
+  // Also where it came back: it may have been noted to be there before it was told anew.
+  if (record->move) {
+    const std::string& gpu = is_there ? parking.move->to_uuid : parking.move->from_uuid;
+    if (const auto noted = watched.files.note_moved_to(gpu); !noted) {
       return park_again_later(watched, noted.error().message);
     }
   }
