@@ -84,7 +84,7 @@ bool GangFile::is_alive(std::size_t member) {
 GangFile::Leader GangFile::leader(std::size_t place) {
   const bool is_led = locks_.find(leader_byte(place), leader_byte(place) + 1).has_value();
   const share::GangLead& its = gang_->leads[place];
-  return {.is_there = is_led, .turn = its.turn.load(), .beats = its.beats.load()};
+  return {.is_there = is_led, .turn = its.turn.load(), .looked_at = its.looked_at.load()};
 }
 
 bool GangFile::try_lead(std::size_t place) {

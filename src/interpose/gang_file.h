@@ -42,7 +42,7 @@ class GangFile {
   struct Leader {
     bool is_there = false;
     std::uint64_t turn = 0;  ///< as GangLead has it
-    std::uint64_t beats = 0;
+    std::uint64_t looked_at = 0;
     friend bool operator==(const Leader&, const Leader&) = default;
   };
   [[nodiscard]] Leader leader(std::size_t place);

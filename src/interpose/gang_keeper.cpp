@@ -43,18 +43,24 @@ class GangKeeper {
   void keep();
   void wait_until_wanted();
   void open_for_good();
+  /// Launches wait, or are not done that it is to tell of.
+  [[nodiscard]] bool has_to_take_part() const {
+    return membership_.busy() != 0 || membership_.has_entries_waiting();
+  }
   [[nodiscard]] bool take_part();
   [[nodiscard]] bool take_part(std::size_t place);
+  [[nodiscard]] bool may_lead(const GangFile::Leader& seen) const;
   [[nodiscard]] bool follow(std::size_t place, std::uint64_t turn);
   [[nodiscard]] bool look(share::Phase phase, std::uint64_t time);
   [[nodiscard]] bool is_stuck(std::size_t place, const GangFile::Leader& leader);
-  [[nodiscard]] std::uint64_t pause(bool is_closing) const;
+  [[nodiscard]] std::uint64_t pause(std::uint64_t closing_for) const;
   void give_up();
 
   GangFile file_;
   Membership membership_;
   GangTurn turn_;
   OddPace pace_;
+  LookedTime looked_;
   std::atomic<bool> is_usable_ = false;
   bool has_said_ = false;
   std::array<GangFile::Leader, share::kMaxLeaders> stuck_{};  ///< who did not run
@@ -91,13 +97,16 @@ void GangKeeper::wait_until_wanted() {
 void GangKeeper::keep() {
   for (;;) {
     wait_until_wanted();
-    if (!membership_.has_entries_waiting()) continue;  // it was let in meanwhile
+    if (!has_to_take_part()) continue;  // it was let in meanwhile
     if (!Session::get().limits()) {
       open_for_good();
     } else if (file_.is_there() && file_.join()) {
       membership_.note_uses();
-      if (!take_part()) return give_up();
-      if (membership_.has_entries_waiting()) wake();
+      if (!take_part()) {
+        membership_.forget();
+        return give_up();
+      }
+      if (has_to_take_part()) wake();
     } else {
       return give_up();
     }
@@ -133,14 +142,20 @@ void GangKeeper::give_up() {
   }
 }
 
+/// Nobody does, and it wants a turn, or the last one was not ended, as its leader is gone.
+bool GangKeeper::may_lead(const GangFile::Leader& seen) const {
+  if (seen.is_there) return false;
+  return membership_.has_entries_waiting() || share::phase_of(seen.turn) != share::Phase::Over;
+}
+
 /// In a turn of whoever leads in that place, or leads. False if the one who does has not run for a
 /// second, as one that is stopped: he is waited for once, until he runs again.
 bool GangKeeper::take_part(std::size_t place) {
   GangFile::Leader seen = file_.leader(place);
-  std::uint64_t since = now();
+  std::uint64_t since = looked_.at(now());
   for (;;) {
     if (!seen.is_there) {
-      if (file_.try_lead(place)) {
+      if (may_lead(seen) && file_.try_lead(place)) {
         turn_.have(place);
         file_.stop_leading(place);
         return true;
@@ -149,14 +164,18 @@ bool GangKeeper::take_part(std::size_t place) {
                membership_.enter(place, seen.turn)) {
       return follow(place, seen.turn);
     }
-    if (seen.is_there && (seen == stuck_[place] || now() - since >= kPatience)) {
+    const std::uint64_t time = looked_.at(now());
+    const bool is_still = seen == stuck_[place] || time - since >= kPatience;
+    if (seen.is_there && is_still && membership_.has_entries_waiting()) {
       return is_stuck(place, seen);
     }
     sleep_for(kLook);
     if (!file_.is_there()) return true;
+    membership_.look_outside();
+    if (!has_to_take_part()) return true;
     const GangFile::Leader before = seen;
     seen = file_.leader(place);
-    if (!(seen == before)) since = now();
+    if (!(seen == before)) since = time;
   }
 }
 
@@ -172,27 +191,29 @@ bool GangKeeper::is_stuck(std::size_t place, const GangFile::Leader& leader) {
   return false;
 }
 
-std::uint64_t GangKeeper::pause(bool is_closing) const {
-  if (is_closing) return kLastLook;
+/// What closes for longer is waited for as what is open: others may need the processors.
+std::uint64_t GangKeeper::pause(std::uint64_t closing_for) const {
+  if (closing_for > 0 && closing_for < kTurn) return kLastLook;
   return std::clamp(membership_.launch_time() / 16, kLook, 2 * kLook);
 }
 
-/// Until the turn is over, or the process has nothing more to do. False as take_part().
+/// Until the turn is over or anew, or the process has nothing more to do. False as take_part().
 bool GangKeeper::follow(std::size_t place, std::uint64_t turn) {
   GangFile::Leader seen = file_.leader(place);
-  std::uint64_t since = now();
+  std::uint64_t since = looked_.at(now());
+  std::uint64_t open_at = now();
   bool is_going = true;
   while (is_going) {
-    const bool is_closing = share::phase_of(seen.turn) == share::Phase::Closing;
-    const bool is_late = now() - since >= 2 * kMillisecond;
-    sleep_for(pace_.about(pause(is_closing && !is_late)));
+    if (share::phase_of(seen.turn) == share::Phase::Open) open_at = now();
+    sleep_for(pace_.about(pause(now() - open_at)));
     if (!file_.is_there()) break;
     const GangFile::Leader before = seen;
     seen = file_.leader(place);
     const std::uint64_t time = now();
-    if (!(seen == before)) since = time;
+    const std::uint64_t looked = looked_.at(time);
+    if (!(seen == before)) since = looked;
     is_going = seen.is_there && is_of(seen.turn, turn) && look(share::phase_of(seen.turn), time);
-    if (is_going && time - since >= kPatience && membership_.has_entries_waiting()) {
+    if (is_going && looked - since >= kPatience && membership_.has_entries_waiting()) {
       membership_.leave(kTurn);
       return is_stuck(place, seen);
     }

@@ -26,12 +26,46 @@ void GangTurn::set(share::Phase phase) { lead().turn.store(word_of(number_, phas
 
 void GangTurn::have(std::size_t leader) {
   leader_ = leader;
-  number_ = lead().turn.load() / 4;
+  const std::uint64_t last = lead().turn.load();
+  number_ = last / 4;
   set(share::Phase::Over);
+  if (share::phase_of(last) != share::Phase::Over) settle();
+  if (!membership_.has_entries_waiting()) return;
   gather();
   begin();
   watch();
   end();
+}
+
+/// The leader before ended within a turn, and the kernel has given the devices back: what others
+/// launched in it is waited for, and all that was used is counted. Of the first place alone.
+void GangTurn::settle() {
+  if (leader_ != 0) return;
+  first_number_ = number_ - std::min<std::uint64_t>(number_, 1);  // who has not come anew yet
+  std::uint64_t until = lead().looked_at.load();
+  const std::uint64_t begin = looked_.at(now());
+  while (file_.is_there()) {
+    membership_.look_outside();
+    note_members();
+    if (settle(until, looked_.at(now()) - begin >= kPatience) == 0) return;
+    beat();
+    sleep_for(kLook);
+    until = now();
+  }
+}
+
+/// As far as it was used until then. What is still to be done, without which it is late.
+Devices GangTurn::settle(std::uint64_t until, bool is_late) {
+  for (std::size_t device = 0; device < share::kMaxDevices; ++device) {
+    share::Amount& busy_since = file_.all().busy_since[device];
+    const bool is_busy = ((busy_ >> device) & 1U) != 0;
+    if (is_busy && busy_since == 0) busy_since.store(until);
+    if (busy_since == 0 || (!is_late && (is_busy || (busy_ & share::kEnters) != 0))) continue;
+    const std::uint64_t since = std::min(busy_since.load(), until);
+    if (Session::get().has_share(device)) Session::get().count_use(device, since, until - since);
+    busy_since.store(is_busy ? until : 0);
+  }
+  return is_late ? 0 : busy_;
 }
 
 /// Those of which processes have memory, or to which they have launched something.
@@ -67,7 +101,8 @@ void GangTurn::gather() {
       if (((devices >> device) & 1U) != 0) due = std::max(due, Session::get().due(device));
     }
     const std::uint64_t time = now();
-    lead().beats.fetch_add(1);
+    beat();
+    membership_.look_outside();
     if (due > time) {
       sleep_for(std::min(due - time, kShareLook));
     } else {
@@ -77,7 +112,8 @@ void GangTurn::gather() {
   }
   while (file_.is_there() && !gathering_.step(now())) {
     file_.all().wanted_at.store(now());
-    lead().beats.fetch_add(1);
+    beat();
+    membership_.look_outside();
     sleep_for(kLook);
   }
   const auto trouble = gathering_.trouble();
@@ -91,16 +127,17 @@ void GangTurn::begin() {
   closing_since_ = 0;
   for_each_device([&](std::size_t device) {
     const std::uint64_t taken_at = gathering_.taken_at(device);
-    const std::uint64_t busy_since = file_.all().busy_since[device].exchange(0);
+    const std::uint64_t busy_since = leader_ == 0 ? file_.all().busy_since[device].exchange(0) : 0;
     usage_[device] = busy_since != 0
                          ? Usage{.looked_at = busy_since}
                          : Usage{.looked_at = taken_at, .idle_since = taken_at, .was_idle = true};
     usage_[device].look(start_, busy_since != 0, gathering_.is_wanted(device));
     if (busy_since == 0) usage_[device].idle_since = start_;
   });
+  gathering_.renew();
   lead().devices.store(gathering_.devices());
+  first_number_ = number_ + 1;
   open();
-  first_number_ = number_;
 }
 
 void GangTurn::open() {
@@ -114,7 +151,7 @@ void GangTurn::open() {
 void GangTurn::begin_anew() {
   count_use();
   if (!is_due()) {
-    closing_since_ = now();
+    closing_since_ = looked_.at(now());
     return set(share::Phase::Closing);
   }
   start_ = now();
@@ -129,11 +166,11 @@ void GangTurn::watch() {
     sleep_for(pace_.about(pause(now())));
     const std::uint64_t time = now();
     if (!file_.is_there()) return;
-    lead().beats.fetch_add(1);
+    const std::uint64_t looked = looked_.at(time);
     if (closing_since_ != 0) {
       membership_.look_closing(time);
       note(time);
-      if (has_closed(time)) return;
+      if (has_closed(looked)) return;
       continue;
     }
     membership_.look();
@@ -145,15 +182,17 @@ void GangTurn::watch() {
         begin_anew();
         break;
       case Next::Close:
-        closing_since_ = time;
+        closing_since_ = looked;
         set(share::Phase::Closing);
         break;
     }
   }
 }
 
-/// What all processes do, and whether others want the devices.
-void GangTurn::note(std::uint64_t time) {
+void GangTurn::beat() { lead().looked_at.store(now()); }
+
+/// What all processes do.
+void GangTurn::note_members() {
   busy_ = wants_ = uses_ = 0;
   file_.for_each_member([&](const share::GangMember& member) {
     uses_ |= member.uses.load();
@@ -162,6 +201,11 @@ void GangTurn::note(std::uint64_t time) {
     busy_ |= member.busy.load();
     wants_ |= member.wants.load();
   });
+}
+
+/// That, and whether others want the devices.
+void GangTurn::note(std::uint64_t time) {
+  note_members();
   is_wanted_ = false;
   for_each_device([&](std::size_t device) {
     const bool is_wanted = gathering_.is_wanted(device);
@@ -169,6 +213,7 @@ void GangTurn::note(std::uint64_t time) {
     usage_[device].look(time, ((busy_ >> device) & 1U) != 0, is_wanted);
   });
   if (is_wanted_) file_.all().wanted_at.store(time);
+  tell_use(time);
 }
 
 GangTurn::Next GangTurn::look(std::uint64_t time) {
@@ -190,7 +235,7 @@ bool GangTurn::has_closed(std::uint64_t time) {
     return is_late && ((busy_ & share::kEnters) != 0 || (wants_ & share::kWaits) != 0);
   }
   set(share::Phase::Over);
-  note(time);
+  note(now());
   if (busy_ == 0) return true;
   set(share::Phase::Closing);
   return false;
@@ -204,13 +249,21 @@ void GangTurn::count_use() {
   });
 }
 
-void GangTurn::end() {
-  set(share::Phase::Over);
+/// For whoever leads next, should this one end before it counts.
+void GangTurn::tell_use(std::uint64_t time) {
+  lead().looked_at.store(time);
+  if (leader_ != 0) return;
   for_each_device([&](std::size_t device) {
     const Usage& its = usage_[device];
-    file_.all().busy_since[device].store(its.idle_since == 0 ? its.looked_at : 0);
+    const bool is_used = its.idle_since == 0 || its.used > 0;
+    file_.all().busy_since[device].store(is_used ? its.looked_at - its.used : 0);
   });
+}
+
+void GangTurn::end() {
+  set(share::Phase::Over);
   count_use();
+  tell_use(now());
   gathering_.give_back();
   const std::uint64_t time = now();
   file_.all().left_at.store(time);

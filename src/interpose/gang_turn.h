@@ -33,6 +33,8 @@ class GangTurn {
 
   [[nodiscard]] share::GangLead& lead() { return file_.all().leads[leader_]; }
   [[nodiscard]] Devices wanted_devices();
+  void settle();
+  [[nodiscard]] Devices settle(std::uint64_t until, bool is_late);
   void gather();
   void begin();
   void open();
@@ -41,8 +43,11 @@ class GangTurn {
   void begin_anew();
   [[nodiscard]] Next look(std::uint64_t time);
   [[nodiscard]] bool has_closed(std::uint64_t time);
+  void note_members();
   void note(std::uint64_t time);
   void count_use();
+  void tell_use(std::uint64_t time);
+  void beat();
   void end();
   [[nodiscard]] bool is_due() const;
   [[nodiscard]] bool is_contended(std::uint64_t time);
@@ -62,7 +67,8 @@ class GangTurn {
   std::uint64_t first_number_ = 0;  ///< of those that were opened anew
   std::uint64_t number_ = 0;
   std::uint64_t start_ = 0;
-  std::uint64_t closing_since_ = 0;
+  LookedTime looked_;
+  std::uint64_t closing_since_ = 0;  ///< as that has it; 0: it is open
   // Of the last look, at all processes.
   Devices busy_ = 0;  ///< and kEnters
   std::uint32_t wants_ = 0;

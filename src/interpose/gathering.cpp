@@ -60,13 +60,15 @@ void Gathering::begin(Devices devices, std::uint64_t away) {
   state_ = State::Biding;
   taken_ = 0;
   blocked_since_ = 0;
-  const std::uint64_t time = now();
+  const std::uint64_t time = looked_.at(now());
   for (std::size_t at = 0; at < order_.count; ++at) {
     const std::size_t device = order_.device[at];
     One& its = one(device);
     its.turn.go_to(0);
     its.holder = {};
-    its.held_since = its.passed_at = time;
+    its.held_since = its.passed_at = its.blocked_since = time;
+    its.blocked_by.reset();
+    its.further = 0;
     its.is_without = false;
     line_up(device, away);
     bide(device);
@@ -89,19 +91,37 @@ void Gathering::bide(std::size_t device) {
   if (its.is_without) return;
   const std::uint64_t progress = Session::get().progress(device, 0);
   const auto first = its.turn.line().first_but(its.turn.biding());
-  const std::uint64_t place = first ? std::max(progress, *first + kBehind) : progress;
+  const std::uint64_t place =
+      (first ? std::max(progress, *first + kBehind) : progress) + its.further;
   its.turn.gangs().stand(progress);
   its.turn.biding().stand(place);
   its.turn.line().stand(place);
 }
 
+/// Somebody stands before it. Who does for too long without moving, as one that is stopped, is
+/// passed: where others have the device all the time it is not seen otherwise.
+bool Gathering::is_blocked(std::size_t device, std::uint64_t time) {
+  One& its = one(device);
+  if (its.is_without) return false;
+  const auto first = its.turn.line().first_but(its.turn.biding());
+  if (first != its.blocked_by) {
+    its.blocked_by = first;
+    its.blocked_since = time;
+  }
+  const std::uint64_t own = Session::get().progress(device, 0) / Line::kStep;
+  if (!first || *first / Line::kStep >= own) return false;
+  if (time - its.blocked_since >= kPatience) its.turn.line().pass(*first);
+  return true;
+}
+
 /// Nobody is before it in any line, and of those who want several devices nobody at the first of
 /// its own: at each of them there could be another one before it, for ever.
 bool Gathering::may_stand(std::uint64_t time) {
+  bool is_blocked = false;
   for (std::size_t at = 0; at < order_.count; ++at) {
-    One& its = one(order_.device[at]);
-    const std::uint64_t progress = Session::get().progress(order_.device[at], 0);
-    if (its.is_without || !its.turn.line().is_one_before_but(progress, its.turn.biding())) continue;
+    is_blocked = this->is_blocked(order_.device[at], time) || is_blocked;
+  }
+  if (is_blocked) {
     blocked_since_ = 0;
     return false;
   }
@@ -121,14 +141,22 @@ bool Gathering::may_stand(std::uint64_t time) {
   return false;
 }
 
-void Gathering::stand() {
+/// Who has a device may see only now that it is wanted.
+void Gathering::stand(std::uint64_t time) {
   for (std::size_t at = 0; at < order_.count; ++at) {
     One& its = one(order_.device[at]);
+    its.further = 0;
+    its.held_since = time;
     if (its.is_without) continue;
-    its.turn.line().stand(Session::get().progress(order_.device[at], 0));
+    stand_in_line(order_.device[at]);
     its.turn.biding().leave();
   }
   state_ = State::Standing;
+}
+
+void Gathering::stand_in_line(std::size_t device) {
+  One& its = one(device);
+  its.turn.line().stand(Session::get().progress(device, 0) + its.further);
 }
 
 void Gathering::look(std::size_t device, std::uint64_t time) {
@@ -138,6 +166,11 @@ void Gathering::look(std::size_t device, std::uint64_t time) {
   if (holder != its.holder) {
     its.holder = holder;
     its.held_since = time;
+    if (!holder.is_nobody()) {
+      // He may have passed it, and does not look at that place any more.
+      its.further += Line::kStep;
+      if (state_ == State::Standing) stand_in_line(device);
+    }
   }
   if (holder.is_nobody()) {
     if (time - std::max(its.held_since, its.passed_at) < kPassed) return;
@@ -146,7 +179,7 @@ void Gathering::look(std::size_t device, std::uint64_t time) {
   } else if (holder == its.kept_by[its.turn.place()] || time - its.held_since >= kPatience) {
     go_to_next_place(its, time);
     if (state_ == State::Biding) return bide(device);
-    if (!its.is_without) its.turn.line().stand(Session::get().progress(device, 0));
+    if (!its.is_without) stand_in_line(device);
   }
 }
 
@@ -177,10 +210,11 @@ bool Gathering::take(std::size_t device, bool is_first, std::uint64_t time) {
 }
 
 bool Gathering::step(std::uint64_t time) {
-  for (std::size_t at = taken_; at < order_.count; ++at) look(order_.device[at], time);
+  const std::uint64_t looked = looked_.at(time);
+  for (std::size_t at = taken_; at < order_.count; ++at) look(order_.device[at], looked);
   if (state_ == State::Biding) {
-    if (may_stand(time)) {
-      stand();
+    if (may_stand(looked)) {
+      stand(looked);
     } else {
       for (std::size_t at = 0; at < order_.count; ++at) bide(order_.device[at]);
       return false;
@@ -191,6 +225,13 @@ bool Gathering::step(std::uint64_t time) {
   for (std::size_t at = 0; at < order_.count; ++at) one(order_.device[at]).turn.gangs().leave();
   state_ = State::Has;
   return true;
+}
+
+void Gathering::renew() {
+  for (std::size_t at = 0; at < order_.count; ++at) {
+    One& its = one(order_.device[at]);
+    if (!its.is_without) its.turn.renew();
+  }
 }
 
 void Gathering::give_back() {

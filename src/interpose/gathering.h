@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "interpose/pace.h"
 #include "interpose/turn.h"
 #include "share/account.h"
 
@@ -30,6 +31,8 @@ class Gathering {
   void begin(Devices devices, std::uint64_t away);
   /// A look: true if it has all, or as much as is to be had. False: another time, a moment later.
   [[nodiscard]] bool step(std::uint64_t time);
+  /// The turn begins: what it kept from others until then was not a turn that takes too long.
+  void renew();
   void give_back();
 
   [[nodiscard]] Devices devices() const { return devices_; }
@@ -52,8 +55,12 @@ class Gathering {
     One(const char* directory, const char* name) : turn(directory, name) {}
     Turn turn;
     Turn::Holder holder;
+    // As LookedTime has it.
     std::uint64_t held_since = 0;  ///< by that one
     std::uint64_t passed_at = 0;
+    std::uint64_t blocked_since = 0;          ///< by the same first
+    std::optional<std::uint64_t> blocked_by;  ///< who stands before it in the line
+    std::uint64_t further = 0;                ///< progress by which it stands behind its place
     std::uint64_t taken_at = 0;
     std::array<Turn::Holder, Turn::kPlaces> kept_by{};  ///< who did not give it back
     bool is_without = false;                            ///< and uses it while others do
@@ -64,8 +71,10 @@ class Gathering {
   [[nodiscard]] One& one(std::size_t device);
   void line_up(std::size_t device, std::uint64_t away);
   [[nodiscard]] bool may_stand(std::uint64_t time);
+  [[nodiscard]] bool is_blocked(std::size_t device, std::uint64_t time);
   void bide(std::size_t device);
-  void stand();
+  void stand(std::uint64_t time);
+  void stand_in_line(std::size_t device);
   void look(std::size_t device, std::uint64_t time);
   void go_to_next_place(One& its, std::uint64_t time);
   [[nodiscard]] bool take(std::size_t device, bool is_first, std::uint64_t time);
@@ -78,6 +87,7 @@ class Gathering {
   [[nodiscard]] Order in_order(Devices devices) const;
 
   const char* directory_;
+  LookedTime looked_;
   Order all_;
   Devices devices_ = 0;
   Order order_;

@@ -18,6 +18,12 @@ struct Keeper::Stretch {
   bool is_ending = false;
 };
 
+struct Keeper::Blocking {
+  std::optional<std::uint64_t> first;
+  std::uint64_t since;       ///< he stands there
+  std::uint64_t free_since;  ///< the device is, and nobody was passed
+};
+
 Keeper::Keeper(Gate& gate, const char* turn_directory)
     : gate_(gate), device_(gate.device()), turn_(turn_directory, share::kTurnName) {}
 
@@ -68,11 +74,12 @@ bool Keeper::wait_for_turn(std::size_t place) {
   turn_.go_to(place);
   line_up();
   Turn::Holder holder = turn_.holder();
-  std::uint64_t since = now();
-  std::uint64_t passed_at = since;
+  std::uint64_t since = looked_.at(now());
+  std::uint64_t further = 0;
+  Blocking blocking{.first = std::nullopt, .since = since, .free_since = since};
   while (!holder.is_nobody() || !turn_.try_take()) {
-    const std::uint64_t time = now();
-    wanted_at_ = time;
+    wanted_at_ = now();
+    const std::uint64_t time = looked_.at(wanted_at_);
     const bool is_kept = !holder.is_nobody() && holder == kept_by_[place];
     if (is_kept || time - since >= kPatience) {
       turn_.line().leave();
@@ -80,17 +87,35 @@ bool Keeper::wait_for_turn(std::size_t place) {
       say_shared("it is not given back by another process");
       return false;
     }
-    if (holder.is_nobody() && time - std::max(since, passed_at) >= kPassed) {
-      turn_.line().pass_first();
-      passed_at = time;
-    }
+    pass_who_stands(blocking, time, holder.is_nobody());
     sleep_for(kLook);
     const Turn::Holder before = std::exchange(holder, turn_.holder());
-    if (holder != before) since = now();
-    turn_.line().stand(Session::get().progress(device_, 0));  // other processes change it
+    if (holder != before) {
+      since = looked_.at(now());
+      // He may have passed this one, and does not look at that place any more.
+      if (!holder.is_nobody()) further += Line::kStep;
+    }
+    // Other processes change it.
+    turn_.line().stand(Session::get().progress(device_, 0) + further);
   }
   kept_by_[place] = {};
   return true;
+}
+
+/// Who does not take the device that is free, or stands before this one and does not move for too
+/// long while others have it, as one that is stopped.
+void Keeper::pass_who_stands(Blocking& blocking, std::uint64_t time, bool is_free) {
+  Line& line = turn_.line();
+  if (!is_free) blocking.free_since = time;
+  const auto first = line.first();
+  if (first != blocking.first) {
+    blocking.first = first;
+    blocking.since = time;
+  }
+  const bool is_late = time - blocking.since >= kPatience && line.is_one_before_own();
+  if (time - blocking.free_since < kPassed && !is_late) return;
+  line.pass_first();
+  blocking.free_since = time;
 }
 
 void Keeper::line_up() {
@@ -134,6 +159,7 @@ void Keeper::watch(Stretch& stretch) {
           gate_.stop_entries();
         } else {
           stretch.start = stretch.usage.looked_at;
+          stretch.is_ending = false;
           stretch.usage.was_idle = stretch.usage.idle_since != 0;
           gate_.allow_anew();
         }
@@ -151,16 +177,24 @@ Keeper::Next Keeper::look(Stretch& stretch) {
   if (is_wanted) wanted_at_ = time;
   stretch.usage.look(time, is_at_work, is_wanted);
   const bool is_idle = !is_at_work && time - stretch.usage.idle_since >= kIdle;
-  if (is_idle || (!is_at_work && is_wanted && is_passed(stretch))) return Next::End;
+  const bool is_passed = !is_at_work && is_wanted && this->is_passed(stretch);
+  if (is_idle || is_passed || (stretch.is_ending && !is_at_work)) {
+    return has_ended(stretch) ? Next::End : Next::On;
+  }
   const std::uint64_t length = time - stretch.start;
   const bool is_over = length >= turn_length(time) || gate_.is_used_up();
   if (!is_over) return Next::On;
   const bool may_stay = !is_wanted && turn_.is_in_first_place();
   if (stretch.usage.was_idle && may_stay && stretch.usage.used > 0) return Next::Anew;
+  if (has_ended(stretch) && !is_at_work) return Next::End;
+  return length >= kTurn + kPatience && gate_.has_entries_waiting() ? Next::End : Next::On;
+}
+
+/// A launch may have come in until the gate was closed, so it is asked only then what is to do.
+bool Keeper::has_ended(Stretch& stretch) {
   gate_.stop_entries();
   stretch.is_ending = true;
-  if (!is_at_work) return Next::End;
-  return length >= kTurn + kPatience && gate_.has_entries_waiting() ? Next::End : Next::On;
+  return !gate_.is_busy();
 }
 
 /// Others have made less progress than the job has by now.

@@ -32,14 +32,18 @@ class Keeper {
   /// How the stretch goes on after a look at it.
   enum class Next : std::uint8_t { On, Anew, End };
 
+  /// Who stands before it in the line.
+  struct Blocking;
   [[nodiscard]] bool take_turn();
   [[nodiscard]] bool wait_for_turn(std::size_t place);
   void line_up();
+  void pass_who_stands(Blocking& blocking, std::uint64_t time, bool is_free);
   void say_shared(const char* why);
   [[nodiscard]] bool is_contended(std::uint64_t time) const;
   [[nodiscard]] std::uint64_t turn_length(std::uint64_t time) const;
   [[nodiscard]] std::uint64_t pause(const Stretch& stretch) const;
   void watch(Stretch& stretch);
+  [[nodiscard]] bool has_ended(Stretch& stretch);
   void close(const Stretch& stretch);
   [[nodiscard]] Next look(Stretch& stretch);
   [[nodiscard]] bool is_passed(const Stretch& stretch);
@@ -48,6 +52,7 @@ class Keeper {
   const std::size_t device_;
   Turn turn_;
   OddPace pace_;
+  LookedTime looked_;
   std::uint64_t busy_since_ = 0;                       ///< it closed with something not done
   std::array<Turn::Holder, Turn::kPlaces> kept_by_{};  ///< who did not give it back
   std::uint64_t left_at_ = 0;                          ///< when it closed; 0: it never was open

@@ -61,9 +61,10 @@ bool Membership::enter(std::size_t leader, std::uint64_t turn) {
   own.turn.store(turn / 4);
   own.wants.store(0);
   own.steps.store(0);
-  own.busy.store(was_open_ ? share::kEnters : 0);
+  busy_ &= devices_;
+  own.busy.store(busy_ | (was_open_ ? share::kEnters : 0));
   if (lead.turn.load() != turn) {
-    own.busy.store(0);
+    own.busy.store(busy_);
     return false;
   }
   for_each_gate([&](Gate& gate) {
@@ -190,6 +191,7 @@ void Membership::look_closing(std::uint64_t time) {
   });
 }
 
+/// A launch may have come in until the gates were closed, so it is asked only then what is to do.
 void Membership::leave(std::uint64_t turn_length) {
   const std::uint64_t was_open = now() - entered_at_;
   for_each_gate([&](Gate& gate) {
@@ -197,9 +199,14 @@ void Membership::leave(std::uint64_t turn_length) {
     if (was_open_) gate.learn(was_open, turn_length);
     compare(gate);
   });
+  tell(false);
+}
+
+void Membership::look_outside() { tell(false); }
+
+void Membership::forget() {
   file_.own().busy.store(0);
   file_.own().wants.store(0);
-  busy_ = 0;
 }
 
 std::uint64_t Membership::idle_for(std::uint64_t time) const {

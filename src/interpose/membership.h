@@ -31,8 +31,12 @@ class Membership {
   void look();
   /// The same while the turn closes, of which they are closed.
   void look_closing(std::uint64_t time);
-  /// Closes the gates; what they still have to do is not told any more.
+  /// Closes the gates. What they still have to do is told on.
   void leave(std::uint64_t turn_length);
+  /// The same while it takes part in no turn: a look at what is still to do of those before.
+  void look_outside();
+  /// Nothing is told of it any more.
+  void forget();
 
   /// What it was last: devices that are at work, as bits.
   [[nodiscard]] Devices busy() const { return busy_; }

@@ -6,11 +6,15 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include <algorithm>
+
 #include "interpose/holdings.h"
 #include "interpose/real.h"
 
 namespace gflow::interpose {
 namespace {
+
+constexpr std::uint64_t kLongestPause = 10 * kMillisecond;
 
 struct Keeping {
   void* (*keep)(void*);
@@ -59,6 +63,12 @@ bool start_keeper_thread(void* (*keep)(void*), void* argument) {
   }
   (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return is_made;
+}
+
+std::uint64_t LookedTime::at(std::uint64_t time) {
+  passed_ += std::min(time - std::min(looked_at_, time), kLongestPause);
+  looked_at_ = time;
+  return passed_;
 }
 
 std::uint64_t OddPace::about(std::uint64_t length) {

@@ -29,6 +29,19 @@ constexpr std::uint64_t kShareLook = 50 * kMillisecond;
 [[nodiscard]] std::uint64_t now();  ///< of CLOCK_MONOTONIC
 void sleep_for(std::uint64_t length);
 
+/// The time for which somebody looked, in nanoseconds: between two looks no more of it passes than
+/// a moment, however long the process stood, as one that was stopped. What others did not do in
+/// that time, they may not have been able to. One thread.
+class LookedTime {
+ public:
+  /// A look, at this time of CLOCK_MONOTONIC.
+  std::uint64_t at(std::uint64_t time);
+
+ private:
+  std::uint64_t looked_at_ = 0;
+  std::uint64_t passed_ = 0;
+};
+
 /// A thread of the process that runs `keep` with `argument` for ever and gets no signals, and asks
 /// the driver without disturbing captures. False if there is none to be had.
 [[nodiscard]] bool start_keeper_thread(void* (*keep)(void*), void* argument);

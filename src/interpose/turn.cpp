@@ -35,6 +35,11 @@ bool Turn::try_take_first() {
   return file_.set(use_of(place_), line_.own().value_or(0) + 1, F_WRLCK);
 }
 
+/// One byte more of it.
+void Turn::renew() {
+  if (file_.is_there()) (void)file_.set(use_of(place_), line_.own().value_or(0) + 2, F_WRLCK);
+}
+
 Turn::Holder Turn::holder() {
   const auto found = file_.find(use_of(place_), use_of(place_) + 1);
   return found ? Holder{.process = found->process, .bytes = found->bytes} : Holder{};

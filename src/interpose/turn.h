@@ -40,6 +40,8 @@ class Turn {
   [[nodiscard]] bool try_take();
   /// The same whoever stands before.
   [[nodiscard]] bool try_take_first();
+  /// What is this process's is so anew: another Holder.
+  void renew();
   /// What the file cannot be used for, as errno(3) has it; 0 if it can. It stays so.
   [[nodiscard]] int why_not() const { return file_.why_not(); }
   [[nodiscard]] const char* path() const { return file_.path(); }

@@ -77,9 +77,13 @@ void Runner::Core::moved(Watched& watched) {
   const auto record = watched.files.park_record();
   if (!record) return park_again_later(watched, record.error().message);
   const bool is_there = record->move && !record->move->is_back;
-  if (is_there) {
-    const GpuMove& done = *parking.move;
-    if (const auto noted = watched.files.note_moved_to({done.to, done.to_uuid}); !noted) {
+  const GpuMove& told = *parking.move;
+  const bool was_told = told.from != told.to;
+  // Also where it came back: it may have been noted to be there before it was told anew.
+  if (record->move && was_told) {
+    const AttemptFiles::MovedTo there = is_there ? AttemptFiles::MovedTo{told.to, told.to_uuid}
+                                                 : AttemptFiles::MovedTo{told.from, told.from_uuid};
+    if (const auto noted = watched.files.note_moved_to(there); !noted) {
       return park_again_later(watched, noted.error().message);
     }
   }
@@ -88,7 +92,6 @@ void Runner::Core::moved(Watched& watched) {
     return park_again_later(watched, ended.error().message);
   }
   park_is_done(watched);
-  const bool was_told = parking.move->from != parking.move->to;
   report_move(watched, refused);
   if (!was_told && !parking.stands) report_parking(watched, {});
   if (parking.stands) bring_on_parking(watched);

@@ -395,8 +395,12 @@ TEST_P(Park, WhereTheOtherGpuHasNoRoomItComesBack) {
   (void)other->get("context 1");
   (void)other->get("alloc " + std::to_string(15 * kGib));
   move();
+  // As one leaves it that was killed when it had noted that the job is there.
+  ASSERT_TRUE(files().note_moved_to({1, kSecond}));
   EXPECT_TRUE(wait_moved().ends_with("that are to come back"));
-  expect_on("");
+  expect_on(kUuid);
+  move();
+  EXPECT_TRUE(wait_moved().ends_with("that are to come back")) << "it is not taken to be there";
 }
 
 TEST_P(Park, WhoeverIsKilledInAMoveIsFollowedByOneWhoBringsItThere) {

@@ -53,19 +53,21 @@ enum class Phase : std::uint8_t { Over = 0, Open = 1, Closing = 2 };
 
 /// The turn of one who leads.
 struct GangLead {
-  Amount turn;   ///< its number, four times, and the Phase
-  Amount beats;  ///< changes while the leader runs
-  Word devices;  ///< that it has
-  Word length;   ///< microseconds that it takes, if nothing ends it
+  Amount turn;       ///< its number, four times, and the Phase
+  Amount looked_at;  ///< when the leader looked last, nanoseconds of CLOCK_MONOTONIC
+  Word devices;      ///< that it has
+  Word length;       ///< microseconds that it takes, if nothing ends it
 };
 static_assert(sizeof(GangLead) == 24);
 
 struct Gang {
   std::uint64_t magic;
-  std::uint64_t size;                          ///< of the whole file
-  Amount left_at;                              ///< when the last turn ended; 0: there was none
-  Amount wanted_at;                            ///< when others were seen last to want a device
-  std::array<Amount, kMaxDevices> busy_since;  ///< a turn ended with something not done; 0: not
+  std::uint64_t size;  ///< of the whole file
+  Amount left_at;      ///< when the last turn ended; 0: there was none
+  Amount wanted_at;    ///< when others were seen last to want a device
+  /// Of place 0, since when a device is used and that is not counted: what was not done when the
+  /// turn ended, and while there is one, as long before `looked_at` as its use is by then. 0: not.
+  std::array<Amount, kMaxDevices> busy_since;
   std::array<GangLead, kMaxLeaders> leads;
   std::array<GangMember, kMaxMembers> members;
 };

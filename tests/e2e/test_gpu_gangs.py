@@ -2,9 +2,12 @@
 """Jobs with parts of several GPUs have the turn on all of them at once (docs/design/0033), by the interposer alone: programs
 on the fake driver, whose kernels may wait for one another across GPUs, on a clock that goes while all of them wait."""
 
+import contextlib
+import fcntl
 import select
 import signal
 import threading
+import time
 
 import pytest
 from fake_gpu import GIB, Account, Gpus, stop, uuids, virtual_clock
@@ -60,6 +63,11 @@ def training(program, kernel=1000, at_once=16, circle=0, size=0, length=LENGTH):
     return ["train", length // MILLISECOND, at_once, kernel, circle, size, COLLECTIVE, *where]
 
 
+def computing(kernel, pause, length=LENGTH):
+    """A kernel at a time on its first GPU, and so many microseconds without."""
+    return ["keep_busy", length // MILLISECOND, 1, kernel, pause]
+
+
 def begin(program, command):
     program.process.stdin.write(" ".join(map(str, command)) + "\n")
     program.process.stdin.flush()
@@ -73,10 +81,17 @@ def answer(program):
 
 
 def parts(programs, *commands):
-    """Of the time, what each program had of each of its GPUs."""
+    """Of the time, what each program had of each of its GPUs, on which no two jobs had work at once."""
     for program, command in zip(programs, commands, strict=True):
         begin(program, command)
-    return [[busy / LENGTH for busy in answer(program)[:-1]] for program in programs]
+    got = [[busy / LENGTH for busy in answer(program)] for program in programs]
+    assert contested(programs) == 0, got
+    return [each[:-1] if command[0] == "train" else each for each, command in zip(got, commands, strict=True)]
+
+
+def contested(programs):
+    """Nanoseconds for which GPUs of theirs worked while several jobs had work."""
+    return sum(program.get("contested", device) for program in programs for _, device in program.contexts)
 
 
 def said(programs):
@@ -141,6 +156,66 @@ def test_a_process_for_each_of_four_gpus_beside_a_greedy_job_on_each(world, shar
     for single in got[4:]:
         assert near(single, 1 - share), got
     assert said(ranks + singles) == [""] * 8
+
+
+@pytest.mark.parametrize("is_beside_another", [False, True], ids=["alone", "beside another"])
+def test_kernels_of_a_process_that_are_longer_than_a_turn_count(world, is_beside_another):
+    """Whoever leads, has done its own and begins anew meanwhile."""
+    it = world(2, parties=2 + is_beside_another)
+    account = it.job([0, 1], 0.5)
+    programs = [it.process(account, device) for device in range(2)]
+    for program in programs:
+        program.get("alloc", 1)  # so it is known from the beginning that both are used
+    commands = [computing(1000, 500), training(programs[1], kernel=100_000, at_once=1)]
+    if is_beside_another:
+        programs.append(it.process(it.job([1], 0.5, 1), 1))
+        commands.append(training(programs[2]))
+    got = parts(programs, *commands)
+    assert near(got[1], 0.5, 0.05), got
+    assert said(programs) == [""] * len(programs)
+
+
+@pytest.mark.parametrize("quick", [computing(1000, 200), None], ids=["now and then", "all the time"])
+def test_who_waits_for_one_gpu_is_seen_in_the_line_of_the_other(world, quick):
+    """Also by those who did not wait for it, as it did not take theirs for longer than they wait for anybody."""
+    it = world(2, parties=4)
+    account = it.job([0, 1], 0.5, 1)
+    programs = [it.process(account, device) for device in range(2)]
+    programs += [it.process(it.job([device], 0.5, 1), device) for device in range(2)]
+    commands = [computing(1000, 7000)] * 2 + [training(programs[2], 45_000, 1), quick or training(programs[3])]
+    got = parts(programs, *commands)
+    assert got[0][0] > 0.01, got
+    assert said(programs) == [""] * 4
+
+
+@contextlib.contextmanager
+def suspended_in_line(world, device):
+    """As by a process that came before all others, and is stopped since."""
+    with (world.gpus.folder / f"turn.{world.uuids[device]}").open("r+") as file:
+        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 1 << 59)
+        yield
+
+
+@pytest.mark.parametrize("gangs", [1, 2])
+def test_one_that_is_suspended_in_line_keeps_a_job_from_its_gpus_for_a_second(world, gangs):
+    it = world(2, parties=gangs + 1)
+    jobs = [it.process(it.job([0, 1], 0.6 / gangs, 1), 0, 1) for _ in range(gangs)]
+    greedy = it.process(it.job([0], 0.4, 1), 0)
+    with suspended_in_line(it, 0):
+        got = parts([*jobs, greedy], *[training(job, at_once=1) for job in jobs], training(greedy, at_once=1))
+    assert all(part > 0.35 / gangs for job in got[:-1] for part in job), got
+    assert said([*jobs, greedy]) == [""] * (gangs + 1)
+
+
+def test_who_waits_long_for_the_last_of_its_gpus_is_not_taken_for_stopped(world):
+    it = world(2, parties=3)
+    gang = it.process(it.job([0, 1], 0.5, 1), 0, 1)
+    slow = it.process(it.job([1], 0.5, 1), 1)
+    waits = it.process(it.job([0], 0.5, 1), 0)
+    gang.get("alloc", 1)  # so it is known from the beginning that it uses both
+    commands = [training(gang, 600_000, at_once=1), training(slow, 600_000, at_once=1), training(waits)]
+    parts([gang, slow, waits], *commands)
+    assert said([gang, slow, waits]) == [""] * 3
 
 
 def test_three_jobs_in_a_ring(world):
@@ -247,6 +322,50 @@ def test_a_stopped_member_keeps_nobody_waiting_for_ever(world, which):
     before = account.busy(which)
     while account.busy(which) < before + 20 * MILLISECOND:
         single.get("launch", 100)
+
+
+@pytest.mark.parametrize("how", ["killed", "ended"])
+def test_what_others_launched_counts_when_the_one_that_leads_ends(world, how):
+    it = world(2)
+    account = it.job([0, 1], 0.5)
+    leader, other = (it.process(account, device) for device in range(2))
+    for program in (leader, other):
+        program.get("alloc", 1)  # so it is known from the beginning that both are used
+    leader.get("launch", 0)  # until it is told to end
+    other.get("launch", 300_000)
+    if how == "killed":
+        leader.process.kill()
+        leader.process.wait()
+    else:
+        leader.end()
+    other.get("sync")
+    latest = time.monotonic() + PATIENCE
+    while account.busy(1) < 290 * MILLISECOND and time.monotonic() < latest:
+        time.sleep(0.01)
+    assert 290 * MILLISECOND <= account.busy(1) < 3 * SECOND
+    assert other.end() == ""
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_who_was_stopped_with_the_one_that_leads_waits_for_it(world, first):
+    it = world(2)
+    account = it.job([0, 1], 0.5, 1)
+    ranks = [it.process(account, device) for device in range(2)]
+    for rank in ranks:
+        begin(rank, training(rank, length=3600 * SECOND))
+    for _ in range(3):
+        before = account.busy(1)
+        while account.busy(1) < before + 20 * MILLISECOND:
+            time.sleep(0.01)
+        for rank in ranks:
+            stop(rank.process.pid)
+        time.sleep(1.1)
+        for rank in (ranks[first], ranks[1 - first]):
+            rank.process.send_signal(signal.SIGCONT)
+            time.sleep(0.05)
+    for rank in ranks:
+        rank.process.kill()
+        assert rank.process.communicate()[1] == ""
 
 
 def test_an_account_of_an_older_gflow_is_used_without_turns(world):

@@ -165,6 +165,7 @@ def test_jobs_that_want_all_of_it_get_their_shares(gpus, case):
     for share, part in zip(shares, got, strict=True):
         assert abs(part / sum(got) - share / sum(shares)) < 0.03, got
         assert abs(part - share) < 0.03, got
+    assert jobs.programs[0].get("contested", 0) == 0
     assert jobs.end() == [""] * len(shares)
 
 
@@ -244,6 +245,7 @@ def test_who_is_stopped_in_line_is_passed(gpus, where):
         got = jobs.got(launches(1000), launches(1000))
     assert abs(got[0] / sum(got) - 0.7) < 0.03
     assert sum(got) > 0.9
+    assert jobs.programs[0].get("contested", 0) == 0
     assert jobs.end() == [""] * 2
 
 

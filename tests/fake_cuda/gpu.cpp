@@ -63,6 +63,16 @@ bool Gpu::is_alone() const {
   return std::ranges::count_if(queues, [](const Queue& queue) { return queue.has_work(); }) == 1;
 }
 
+bool Gpu::is_contested() const {
+  std::uint64_t first = 0;
+  for (const Queue& queue : std::span(queues_).first(count_)) {
+    if (!queue.has_work() || queue.job == 0) continue;
+    if (first != 0 && queue.job != first) return true;
+    first = queue.job;
+  }
+  return false;
+}
+
 void Gpu::play(std::uint64_t until, std::uint64_t slice) {
   while (time_ < until) {
     const std::size_t at = next(slice);
@@ -71,6 +81,7 @@ void Gpu::play(std::uint64_t until, std::uint64_t slice) {
     const bool has_all = is_alone();
     const std::uint64_t most = has_all ? until - time_ : std::min(left_, until - time_);
     const std::uint64_t length = std::min(queue.asked - queue.done, most);
+    if (!has_all && is_contested()) contested_ += length;
     queue.done += length;
     worked_ += length;
     time_ += length;

@@ -33,6 +33,7 @@ class Gpu {
   struct Queue {
     std::int32_t pid = 0;  ///< 0: nobody's
     std::uint64_t start_time = 0;
+    std::uint64_t job = 0;  ///< a number of the account that its process has; 0: none
     Work asked = 0;
     Work done = 0;
     Work told = 0;     ///< where a kernel ends that waits to be told; 0: there is none
@@ -58,17 +59,21 @@ class Gpu {
   std::span<Queue> queues() { return std::span(queues_).first(count_); }
   /// For whoever it was, since there is the machine.
   [[nodiscard]] Work worked() const { return worked_; }
+  /// Of that, while processes of several jobs had work, each with an account.
+  [[nodiscard]] Work contested() const { return contested_; }
 
  private:
   /// Who is next if its slice is over; kMaxQueues if nobody has work.
   std::size_t next(std::uint64_t slice);
   [[nodiscard]] bool is_alone() const;
+  [[nodiscard]] bool is_contested() const;
 
   std::array<Queue, kMaxQueues> queues_{};
   std::size_t count_ = 0;
   std::uint64_t time_ = 0;  ///< until when it has worked, of CLOCK_MONOTONIC
   std::uint64_t left_ = 0;  ///< of the slice
   Work worked_ = 0;
+  Work contested_ = 0;
   std::size_t turn_ = 0;
 };
 

@@ -60,6 +60,11 @@ FAKE_EXPORT std::uint64_t fakeCudaArgument(int place) {
 FAKE_EXPORT std::uint64_t fakeCudaBusy(abi::Device device) {
   return Machine::get()->worked_for_own(static_cast<std::size_t>(device));
 }
+/// Not of the driver: nanoseconds that a GPU has worked while processes of several accounts had
+/// work.
+FAKE_EXPORT std::uint64_t fakeCudaContested(abi::Device gpu) {
+  return Machine::get()->contested(static_cast<std::size_t>(gpu));
+}
 /// Not of the driver: the last round of a circle of kernels, as who asks first says.
 FAKE_EXPORT std::uint32_t fakeCudaLastRound(std::uint32_t circle, std::uint32_t proposed) {
   return Machine::get()->last_round(circle, proposed);

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <span>
 #include <sstream>
@@ -43,6 +44,12 @@ void set_lock(int file, off_t byte, short kind) {
 }
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
+
+/// By where the account of this process is.
+std::uint64_t own_job() {
+  const char* const directory = ::getenv("GFLOW_SHARE_DIR");
+  return directory == nullptr ? 0 : std::hash<std::string>{}(directory) | 1;
+}
 
 }  // namespace
 
@@ -89,9 +96,10 @@ class Machine::Playing {
     if (its == nullptr) sweep(gpu_);
     if (its == nullptr) its = gpu_.queue_of(pid);
     if (its == nullptr) std::abort();
-    if (its->pid == 0) *its = {.pid = pid, .start_time = start_time_of(pid)};
+    if (its->pid == 0) *its = {.pid = pid, .start_time = start_time_of(pid), .job = own_job()};
     return *its;
   }
+  [[nodiscard]] Work contested() const { return gpu_.contested(); }
 
  private:
   /// All devices in small steps while kernels of several meet.
@@ -273,6 +281,8 @@ Work Machine::worked(std::size_t gpu) {
   set_lock(file_, 1, F_UNLCK);
   return worked;
 }
+
+Work Machine::contested(std::size_t gpu) { return Playing(*this, gpu).contested(); }
 
 Work Machine::done(std::size_t device) { return Playing(*this, gpu_of(device)).own().done; }
 

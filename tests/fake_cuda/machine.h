@@ -96,6 +96,8 @@ class Machine {
   /// As much as it had done for all when somebody last asked what it has done for him: who asks
   /// this may have another clock than they.
   [[nodiscard]] Work worked(std::size_t gpu);
+  /// For how long it worked while processes of several accounts had work for it.
+  [[nodiscard]] Work contested(std::size_t gpu);
   /// The kernel that waits to be told ends.
   void tell(std::size_t device);
 

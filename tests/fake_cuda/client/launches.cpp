@@ -238,6 +238,10 @@ void add_launches(Commands& commands, const Functions& cu) {
     const auto device = static_cast<int>(asked.number(0));
     return said(abi::kSuccess, of_fake<std::uint64_t(abi::Device)>("fakeCudaBusy")(device));
   };
+  commands["contested"] = [](const Request& asked) {
+    const auto gpu = static_cast<int>(asked.number(0));
+    return said(abi::kSuccess, of_fake<std::uint64_t(abi::Device)>("fakeCudaContested")(gpu));
+  };
   commands["keep_busy"] = [&](const Request& asked) {
     return keep_busy(cu, asked, [&] {
       return launch(cu, Way::Kernel, static_cast<unsigned int>(asked.number(2)), nullptr);
