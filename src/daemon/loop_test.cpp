@@ -241,7 +241,7 @@ TEST(Loop, SaysAMoveAgainWithTheMemoryThatItMayTake) {
   Job job;
   job.id = JobId(1);
   job.attempts = 1;
-  job.spec.user = {me().uid, me().name};
+  job.spec.user = record_of(me());
   job.spec.request.gpus = 1;
   job.state = running;
   parts.state = engine::State(parts.config.policy, os::boot_id().value());

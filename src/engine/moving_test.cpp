@@ -243,12 +243,14 @@ TEST_F(Moves, CpusAndMemoryThatItHasAreNotTakenAgain) {
   const JobId moving = submit(with_cpus(1));
   tell(event::AttemptStarted{moving, 1, 43});
   JobSpec passing = with_cpus(5);
-  passing.time_limit = std::chrono::hours(1);
+  passing.time_limit = std::chrono::hours(10);
   const JobId ends = submit(passing);
   tell(event::AttemptStarted{ends, 1, 44});
   // All CPUs but one, once that ends: the one is had already.
   const JobId waits = submit(with_cpus(7));
   ASSERT_EQ(status(waits), Status::Queued);
+  now.mono += std::chrono::hours(1);  // it has waited for long
+  now.wall += std::chrono::hours(1);
   move(std::nullopt, moving);
   EXPECT_EQ(refused, "");
   EXPECT_TRUE(moves);

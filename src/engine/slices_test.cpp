@@ -567,13 +567,12 @@ TEST(Slices, OneOfSomebodyElseIsKeptForNobodyOnceTheOrderIsRefused) {
   SliceWorld world;
   using Kind = SliceAct::Kind;
   world.act({Kind::Drain, 1});
-  const JobId first = world.submit_as(1000, "7g.80gb", 1);
+  world.act({.kind = Kind::Submit, .which = 3, .gpus = 2});  // 3g.40gb
   world.make_as_ordered();
   world.act({Kind::Read});
   world.act({Kind::Cut});
-  ASSERT_TRUE(world.is_active(first)) << "it is free, whoever made it";
-  world.end(first);
-  EXPECT_TRUE(world.is_active(world.submit_as(1001, "7g.80gb", 2)));
+  world.act({Kind::Cancel});
+  EXPECT_TRUE(world.is_active(world.submit_as(1001, "3g.40gb", 2)));
   EXPECT_EQ(world.wrong(), "");
 }
 
