@@ -24,7 +24,8 @@ void Scheduler::take(const engine::effect::StopAttempt& stop) {
   if (uid == by_job_.end() || why == nullptr || why->reason != EndReason::Preempted) return;
   const Pod& pod = pods_.at(uid->second).pod;
   looks_.insert(now_.mono + state_.policy().preemption.quantum);
-  decided_.evictions.push_back({pod.uid, pod.name_space, pod.name, why->by.name});
+  decided_.evictions.push_back(
+      {pod.uid, pod.name_space, pod.name, why->by.name, is_moving(pod.uid)});
 }
 
 void Scheduler::not_evicted(const std::string& uid, const EvictionRefused& refusal) {
@@ -75,6 +76,7 @@ void Scheduler::pass_pauses() {
     const auto at = pods_.find(protected_.begin()->second);
     protected_.erase(protected_.begin());
     if (at == pods_.end() || at->second.role != Role::Bound) continue;
+    if (!may_be_evicted(at->second)) continue;  // it was to move
     engine::event::Update update{{at->second.job}, system_principal(), {}};
     update.changes.set(&JobSpec::preemption, Preemption::Requeue);
     step(update);

@@ -340,7 +340,7 @@ void Scheduler::keep_no_room() {
     const Job* job = state_.find(at->second.job);
     if (job == nullptr || stop_of(*job) == nullptr) continue;
     events_.emplace_back(engine::event::StopRefused{job->id, attempt_of(*job)->number});
-    if (may_be_evicted(at->second)) protected_.emplace(now_.mono, pod.uid);
+    protected_.emplace(now_.mono, pod.uid);
   }
 }
 

@@ -131,8 +131,9 @@ class MovingPods {
       }
       for (const Evict& evict : decisions.evictions) {
         evicted.push_back(evict.name);
-        if (refusal && kept.contains(evict.name)) {
-          scheduler->not_evicted(evict.uid, *refusal);
+        if (evict.is_move) moved.insert(evict.name);
+        if (kept.contains(evict.name)) {
+          if (refusal) scheduler->not_evicted(evict.uid, *refusal);
         } else {
           pods.at(evict.name).is_deleted = true;
           scheduler->put(pods.at(evict.name));
@@ -150,8 +151,9 @@ class MovingPods {
   MovesRecord record{.version = "0", .asked = {}, .answer = {}};
   bool is_written = true;
   std::vector<std::string> evicted;          ///< each time it was asked for
+  std::set<std::string> moved;               ///< of these who was told that somebody asked for it
   std::set<std::string> kept;                ///< who is not evicted
-  std::optional<EvictionRefused> refusal{};  ///< and why
+  std::optional<EvictionRefused> refusal{};  ///< and why; empty: nobody answered yet
   bool preempts = false;
 
  private:
@@ -185,6 +187,7 @@ TEST(SchedulerMoves, EvictsThoseAndKeepsTheRoom) {
   cluster.ask(MovingPods::asked({"large"}, {"a"}));
   EXPECT_EQ(cluster.answer(), "making");
   EXPECT_EQ(cluster.evicted, PodNames{"a"});
+  EXPECT_EQ(cluster.moved, std::set<std::string>{"a"});
   EXPECT_EQ(cluster.why("large").substr(cluster.why("large").find("It waits")),
             "It waits for default/a to leave, which make room for it.");
   cluster.come(cluster.make("third", "1"));
@@ -332,7 +335,7 @@ TEST(SchedulerMoves, AreGivenUp) {
   cluster.ask(MovingPods::asked({"large"}, {"a"}));
   EXPECT_EQ(cluster.answer(), "given_up: evict default/a: pods is forbidden (403)");
 
-  cluster.refusal.reset();
+  cluster.kept.clear();
   cluster.record.asked->id = "again";
   cluster.record.answer.reset();
   cluster.scheduler->put(cluster.record);
@@ -344,6 +347,30 @@ TEST(SchedulerMoves, AreGivenUp) {
   EXPECT_EQ(cluster.where("a-again"), "n1");
   cluster.come(cluster.make("other", "2"));
   EXPECT_EQ(cluster.where("other"), "n0") << "the room is anybody's";
+}
+
+/// Who is refused first ends them, and the others are no victims of a preemption that nobody wants.
+TEST(SchedulerMoves, TurnNoPreemptionOn) {
+  MovingPods cluster(2, 4);
+  cluster.come("b", "1", "n0");
+  cluster.come("c", "1", "n0");
+  cluster.come("x", "2", "n1");
+  cluster.come(cluster.make("large", "4"));
+  cluster.kept = {"b", "c"};
+  cluster.ask(MovingPods::asked({"large"}, {"b", "c"}));
+  ASSERT_EQ(cluster.evicted, (PodNames{"b", "c"})) << cluster.answer();
+  for (const char* name : {"b", "c"}) {
+    cluster.scheduler->not_evicted(name, {false, "evicting is forbidden"});
+    cluster.settle();
+  }
+  EXPECT_EQ(cluster.answer(), "given_up: evicting is forbidden");
+  cluster.pass(seconds(120));
+  Pod& high = cluster.make("high", "4");
+  high.priority = 1'000'000;
+  cluster.come(high);
+  EXPECT_EQ(cluster.where("high"), "");
+  cluster.pass(seconds(120));
+  EXPECT_EQ(cluster.evicted, (PodNames{"b", "c"}));
 }
 
 /// What was right when it was asked for is looked at again before somebody is evicted.
