@@ -171,6 +171,7 @@ class Scheduler {
     engine::GangNumber gang = engine::kNoGang;
     std::size_t least = 0;  ///< of its gang, to start together
     engine::Nearness near{};
+    bool is_held = false;  ///< its gang does not start, whatever room there is
   };
   /// All of them, for who shows them. Good until it is told more.
   [[nodiscard]] std::vector<Seen> seen() const;

@@ -172,6 +172,10 @@ std::string Scheduler::why_not_moved() const {
   if (!moving_->trouble.empty()) return moving_->trouble;
   for (const PodName& pod : moving_->asked.pods) {
     if (!is_waiting(pod)) return fmt::format("pod {} does not wait for room", pod.full_name());
+    const PodEntry& entry = *entry_of(pod);
+    const auto gang = state_.gang_of(entry.job);
+    if (!gang || gang->start != engine::GangStart::NotYet) continue;
+    return fmt::format("pod {} waits for more than room: {}", pod.full_name(), why_gang(entry));
   }
   for (const PodName& pod : moving_->asked.moves) {
     if (is_to_move(pod)) continue;
@@ -240,6 +244,7 @@ ClusterFacts Scheduler::facts() const {
   facts.scheduler = name_;
   facts.quota = policy_.gpu_quota;
   facts.levels = levels_;
+  facts.are_levels_unread = are_levels_unread_;
   for (const auto& [name, group] : groups_) facts.nears.emplace(name, group.near);
   for (const auto& [name, entry] : nodes_) facts.nodes.emplace(entry.node.uid, entry.node);
   const bool is_begun = moving_->phase != Moving::Phase::Asked;
