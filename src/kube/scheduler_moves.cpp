@@ -21,6 +21,7 @@ constexpr std::chrono::minutes kGivenUp{10};  // after they were begun
 constexpr std::chrono::hours kLongestGrace{24};
 constexpr std::chrono::seconds kLookAfterRefusal{
     10};  // after some were refused: to look takes its time
+constexpr WallTime kBeforeAll = std::chrono::sys_days(std::chrono::year(2014) / 1 / 2);
 constexpr std::size_t kMostLooked = api::kMaxDefrag;  // plans, as whoever asks is shown
 constexpr std::size_t kMostStaying = 3;
 
@@ -237,8 +238,10 @@ std::string Scheduler::why_no_room() const {
   return fmt::format("pod {} would not start by these moves any more", waiting->full_name());
 }
 
-/// Nobody else is to move. Of what was begun before, others that wait come behind. Whether the
-/// eviction of a pod of a Job counts as a failure of that, who asks knows, who reads Jobs.
+/// Nobody else is to move. Of what was begun before, others that wait come behind; before that
+/// those of the same priority do, as they will: who of these was there first, who asks may see
+/// otherwise, who knows Jobs. Whether the eviction of a pod of one counts as a failure of that, it
+/// knows, too.
 ClusterFacts Scheduler::facts() const {
   ClusterFacts facts;
   facts.scheduler = name_;
@@ -251,6 +254,10 @@ ClusterFacts Scheduler::facts() const {
   for (const auto& [uid, entry] : pods_) {
     if (is_begun && entry.node.empty() && !is_one_of(moving_->asked.pods, uid)) continue;
     Pod& pod = facts.pods.emplace(uid, entry.pod).first->second;
+    const auto asked = std::ranges::find(moving_->asked.pods, uid, &PodName::uid);
+    if (asked != moving_->asked.pods.end()) {
+      pod.created = kBeforeAll + std::chrono::seconds(asked - moving_->asked.pods.begin());
+    }
     if (pod.node.empty() && !entry.node.empty()) {  // its binding is under way
       pod.node = entry.node;
       pod.allocation = entry.given;

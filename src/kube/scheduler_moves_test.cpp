@@ -238,7 +238,9 @@ TEST(SchedulerMoves, AreRefusedWhereTheyWouldNotDo) {
 TEST(SchedulerMoves, OneAfterTheOther) {
   MovingPods cluster(4);
   for (int i = 0; i < 4; ++i) cluster.come(fmt::format("p{}", i), "1", fmt::format("n{}", i));
-  cluster.come(cluster.make("first", "2"));
+  Pod& first = cluster.make("first", "2");
+  first.priority = 1'000'000;
+  cluster.come(first);
   cluster.come(cluster.make("second", "2"));
   cluster.ask(MovingPods::asked({"second"}, {"p1"}));
   EXPECT_NE(cluster.answer().find(
@@ -251,6 +253,23 @@ TEST(SchedulerMoves, OneAfterTheOther) {
   cluster.ask(MovingPods::asked({"second"}, {"p1"}));
   EXPECT_EQ(cluster.evicted, PodNames{"p0"});
   EXPECT_EQ(cluster.answer().substr(0, 7), "refused") << cluster.answer();
+}
+
+/// Of the same priority who asks may know another order: that of the Jobs that the pods are of.
+TEST(SchedulerMoves, OfTheSamePriorityInTheOrderOfJobs) {
+  MovingPods cluster(4);
+  for (int i = 0; i < 4; ++i) cluster.come(fmt::format("p{}", i), "1", fmt::format("n{}", i));
+  for (const char* name : {"first", "second"}) {
+    Pod& pod = cluster.make(name, "2");
+    pod.job = fmt::format("job of {}", name);
+    cluster.come(pod);
+  }
+  cluster.ask(MovingPods::asked({"second"}, {"p1"}));
+  EXPECT_EQ(cluster.answer(), "making");
+  cluster.end("p1");
+  EXPECT_EQ(cluster.where("second"), "n1");
+  cluster.ask(MovingPods::asked({"first"}, {"p2"}));
+  EXPECT_EQ(cluster.answer(), "making");
 }
 
 /// Whoever takes over goes on, whether who moves is gone by then or not.
