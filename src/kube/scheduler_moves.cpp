@@ -24,6 +24,7 @@ constexpr std::chrono::seconds kLookAfterRefusal{
 constexpr WallTime kBeforeAll = std::chrono::sys_days(std::chrono::year(2014) / 1 / 2);
 constexpr std::size_t kMostLooked = api::kMaxDefrag;  // plans, as whoever asks is shown
 constexpr std::size_t kMostStaying = 3;
+constexpr const char* kNotTogether = "these are not the pods that start together by these moves";
 
 bool is_one_of(const std::vector<PodName>& pods, const std::string& uid) {
   return std::ranges::find(pods, uid, &PodName::uid) != pods.end();
@@ -206,7 +207,14 @@ std::string Scheduler::why_not_moved_now() const {
   std::ranges::sort(moves);
   const JobId first = number_of(moving_->asked.pods.front());
   const auto checked = picture.state.check_moves(first, moves, kMostLooked, now_);
-  return checked ? "" : with_pods_named(checked.error().message, picture.state);
+  if (!checked) return with_pods_named(checked.error().message, picture.state);
+  const std::vector<DefragPlan> plans = picture.state.defrag(kMostLooked, now_);
+  const auto plan = std::ranges::find(plans, first, &DefragPlan::job);
+  const bool is_whole =
+      plan != plans.end() && plan->together.size() + 1 == moving_->asked.pods.size() &&
+      std::ranges::all_of(moving_->asked.pods,
+                          [&](const PodName& pod) { return plan->starts(number_of(pod)); });
+  return is_whole ? "" : kNotTogether;
 }
 
 /// Why it was for nothing to evict those who are left to move: who waits had no room then, or they
