@@ -333,6 +333,20 @@ TEST(SchedulerMoves, ABudgetIsAskedAgainEachMinute) {
   EXPECT_EQ(cluster.where("large"), "n0");
 }
 
+TEST(SchedulerMoves, AServerThatDoesNotEvictIsAskedAgain) {
+  InPieces cluster;
+  cluster.kept = {"a"};
+  cluster.refusal = EvictionRefused{false, "evict default/a: nobody answers", true};
+  cluster.ask(MovingPods::asked({"large"}, {"a"}));
+  EXPECT_EQ(cluster.answer(), "making");
+  EXPECT_EQ(cluster.why("large").find("budget"), std::string::npos);
+  cluster.kept.clear();
+  cluster.pass(seconds(61));
+  EXPECT_EQ(cluster.evicted, (PodNames{"a", "a"}));
+  cluster.end("a");
+  EXPECT_EQ(cluster.where("large"), "n0");
+}
+
 TEST(SchedulerMoves, AreGivenUp) {
   InPieces cluster;
   cluster.kept = {"a"};
@@ -586,6 +600,140 @@ TEST(SchedulerMoves, StartAGangOfWhichOneIsMadeAnew) {
   EXPECT_EQ(cluster.where("third"), "");
   EXPECT_EQ(cluster.answer(), "started");
   EXPECT_EQ(cluster.evicted, PodNames{"a"});
+}
+
+/// Whatever room there is, it does not start.
+TEST(SchedulerMoves, AreNotMadeForAGangThatCannotStart) {
+  GangInPieces held;
+  for (const std::string& name : held.gang) {
+    held.pods.at(name).near = {.required = "row", .is_own = true};
+    held.come(held.pods.at(name));
+  }
+  held.ask(MovingPods::asked(held.gang, {"a"}));
+  EXPECT_NE(held.answer().find("refused: pod default/w0 waits for more than room: "
+                               "gflow/topology-required is 'row'"),
+            std::string::npos)
+      << held.answer();
+  EXPECT_EQ(held.evicted, PodNames{});
+
+  GangInPieces small;
+  const GangName name{GangSource::Kai, "default", "group"};
+  small.scheduler->put(PodGroup{"group", name, 8, {}});
+  for (const std::string& pod : small.gang) {
+    small.pods.at(pod).gang = GangWish{name, 0};
+    small.come(small.pods.at(pod));
+  }
+  small.ask(MovingPods::asked(small.gang, {"a"}));
+  EXPECT_NE(small.answer().find("refused: pod default/w0 waits for more than room"),
+            std::string::npos)
+      << small.answer();
+  EXPECT_EQ(small.evicted, PodNames{});
+}
+
+/// Who waits beside those that start has no part of it.
+TEST(SchedulerMoves, AreNotMadeForOthersBeside) {
+  InPieces cluster;
+  cluster.come(cluster.make("mine", "2"));
+  cluster.ask(MovingPods::asked({"large", "mine"}, {"a"}));
+  EXPECT_EQ(cluster.answer(), "refused: these are not the pods that start together by these moves");
+  for (const char* mover : {"a", "nobody"}) {
+    cluster.record = {.version = "1",
+                      .asked = MovingPods::asked({"large", "mine"}, {mover}),
+                      .answer = MovesAnswer{mover, MovesState::Making, "", 255}};
+    cluster.start();
+    EXPECT_EQ(cluster.answer(),
+              "given_up: these are not the pods that start together by these moves");
+  }
+  cluster.record = {.version = "1",
+                    .asked = MovingPods::asked({"mine"}, {"nobody"}),
+                    .answer = MovesAnswer{"nobody", MovesState::Making, "", 255}};
+  cluster.start();
+  EXPECT_EQ(cluster.answer(), "given_up: pod default/mine would not start by these moves any more");
+  EXPECT_EQ(cluster.evicted, PodNames{});
+}
+
+/// Four of it run, and moves are made for two more.
+TEST(SchedulerMoves, StartMoreOfAGang) {
+  MovingPods cluster(6, 4);
+  const auto member = [&cluster](const std::string& name) -> Pod& {
+    Pod& pod = cluster.make(name, "2");
+    pod.gang = GangWish{{GangSource::Kai, "default", "train"}, 0};
+    return pod;
+  };
+  cluster.scheduler->put(PodGroup{"group", {GangSource::Kai, "default", "train"}, 4, {}});
+  for (int i = 0; i < 4; ++i) {
+    Pod& pod = member(fmt::format("w{}", i));
+    pod.wishes.node_selector = {{"host", fmt::format("n{}", i / 2)}};
+    cluster.come(pod);
+  }
+  for (int i = 2; i < 6; ++i) {
+    cluster.come(fmt::format("m{}", i), "1", fmt::format("n{}", i));
+    cluster.come(fmt::format("x{}", i), "2", fmt::format("n{}", i));
+  }
+  ASSERT_EQ(cluster.where("w3"), "n1");
+  cluster.come(member("w4"));
+  cluster.come(member("w5"));
+  cluster.ask(MovingPods::asked({"w4", "w5"}, {"m2", "m4"}));
+  EXPECT_EQ(cluster.answer(), "making");
+  EXPECT_EQ(cluster.evicted, (PodNames{"m2", "m4"}));
+  cluster.end("m2");
+  EXPECT_EQ(cluster.answer(), "making") << "one of them";
+  cluster.end("m4");
+  EXPECT_NE(cluster.where("w4"), "");
+  EXPECT_NE(cluster.where("w5"), "");
+  EXPECT_EQ(cluster.answer(), "started");
+}
+
+/// Who moved is gone by then, and who takes over does not know who that was.
+TEST(SchedulerMoves, KeepTheRoomForAGangOfWhichOneIsToBeMadeAnew) {
+  for (const bool is_taken_over : {false, true}) {
+    GangInPieces cluster;
+    cluster.ask(MovingPods::asked(cluster.gang, {"a"}));
+    ASSERT_EQ(cluster.answer(), "making");
+    cluster.remove("w3");
+    cluster.pods.erase("a");
+    cluster.scheduler->pod_gone("a");
+    cluster.settle();
+    if (is_taken_over) cluster.start();
+    cluster.remove("w2");
+    cluster.come(cluster.member("w2-again"));
+    cluster.come(cluster.make("third", "2"));
+    EXPECT_EQ(cluster.where("third"), "") << is_taken_over;
+    cluster.come(cluster.member("w3-again"));
+    for (const char* name : {"w0", "w1", "w2-again", "w3-again"}) {
+      EXPECT_NE(cluster.where(name), "") << name << is_taken_over;
+    }
+    EXPECT_EQ(cluster.answer(), "started");
+  }
+}
+
+/// Nobody is evicted by who takes over before all of it are there again.
+TEST(SchedulerMoves, WaitForAGangOfWhichOneIsToBeMadeAnew) {
+  MovingPods cluster(3, 4);
+  cluster.come("a", "1", "n0");
+  cluster.come("b", "1", "n1");
+  cluster.come("c", "2", "n2");
+  std::vector<std::string> gang;
+  for (int i = 0; i < 4; ++i) gang.push_back(fmt::format("w{}", i));
+  for (int i = 0; i < 3; ++i) {
+    Pod& pod = cluster.make(gang[static_cast<std::size_t>(i)], "2");
+    pod.gang = GangWish{{GangSource::Pods, "default", "train"}, 4};
+    cluster.come(pod);
+  }
+  cluster.record = {.version = "1",
+                    .asked = MovingPods::asked(gang, {"a", "gone"}),
+                    .answer = MovesAnswer{"a+gone", MovesState::Making, "", 101}};
+  cluster.start();
+  EXPECT_EQ(cluster.answer(), "making");
+  EXPECT_EQ(cluster.evicted, PodNames{});
+  Pod& last = cluster.make("w3-again", "2");
+  last.gang = GangWish{{GangSource::Pods, "default", "train"}, 4};
+  cluster.come(last);
+  cluster.pass(seconds(60));
+  EXPECT_EQ(cluster.evicted, PodNames{"a"});
+  cluster.end("a");
+  for (const char* name : {"w0", "w1", "w2", "w3-again"}) EXPECT_NE(cluster.where(name), "");
+  EXPECT_EQ(cluster.answer(), "started");
 }
 
 /// With --preempt, too, none but those of the plan make room for it.

@@ -172,7 +172,7 @@ void Writer::try_eviction(Api& api, Eviction eviction) {
   const bool is_budget = answer && is_of_budget(*answer);
   if (is_budget || !is_again || ++eviction.tries >= kMostTries) {
     metrics_.eviction_refused(is_budget ? EvictionRefusal::Budget : EvictionRefusal::Other);
-    return eviction.refused({is_budget, error.message});
+    return eviction.refused({is_budget, error.message, !is_budget && is_again});
   }
   workers_.urgent_after(kEvictPause, [this, eviction = std::move(eviction)](Api& other) {
     try_eviction(other, eviction);
