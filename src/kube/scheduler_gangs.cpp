@@ -105,8 +105,14 @@ std::size_t Scheduler::least_of(const GangName& name, const Gang& gang) const {
 
 /// How near each other: as the one of its pods, or its PodGroup, says that says the narrowest.
 NearGang Scheduler::near_of(const GangName& name, const Gang& gang) const {
-  std::map<NearWish, std::size_t> wishes = gang.wishes;
-  if (name.source != GangSource::Pods) ++wishes[gang.group_near];
+  std::map<NearWish, std::size_t> with_group;
+  const bool is_said_by_group =
+      name.source != GangSource::Pods && !gang.wishes.contains(gang.group_near);
+  if (is_said_by_group) {  // there may be as many as pods
+    with_group = gang.wishes;
+    ++with_group[gang.group_near];
+  }
+  const auto& wishes = is_said_by_group ? with_group : gang.wishes;
   std::vector<std::string> shared;
   for (const auto& [label, pods] : gang.shared) {
     if (pods == gang.pods.size()) shared.push_back(label);
