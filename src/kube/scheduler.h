@@ -276,6 +276,7 @@ class Scheduler {
   void use_labels(const Levels& labels);
   void drop_labels(const Levels& labels);
   void know_labels();
+  [[nodiscard]] std::vector<std::string> labels_of_gangs() const;
   [[nodiscard]] std::string why_no_domain(const Gang& gang) const;
   void tell_gang(const PodEntry& entry);
   void take_back_gangs();

@@ -242,6 +242,46 @@ TEST_F(KubeTopology, GoesByTheLevelsHoweverManyLabelsPodsName) {
   EXPECT_NE(why("p69").find("no node has that label"), std::string::npos) << why("p69");
 }
 
+/// Neither those of one namespace nor those that are only tried first take all the places.
+TEST_F(KubeTopology, GoesByALabelThatIsRequiredWhateverOthersName) {
+  for (auto& [name, one] : nodes) {
+    one.labels["row"] = one.labels[kRack];
+    scheduler.put(one);
+  }
+  scheduler.divide({});
+  for (int i = 0; i < 70; ++i) {
+    for (const bool is_only_tried : {false, true}) {
+      Pod made = pod(fmt::format("p{}{}", i, is_only_tried ? "-tried" : ""), "");
+      made.name_space = is_only_tried ? "others" : "theirs";
+      made.gang = GangWish{{GangSource::Pods, made.name_space, made.name}, 1};
+      const std::string label = fmt::format("label-of-{}", made.name);
+      if (is_only_tried) {
+        made.labels = {{"app", made.name}};
+        made.rules = neighbour_rules_of(
+            {{"affinity",
+              {{"podAffinity",
+                {{"requiredDuringSchedulingIgnoredDuringExecution",
+                  nlohmann::json::array(
+                      {{{"labelSelector", {{"matchLabels", {{"app", made.name}}}}},
+                        {"topologyKey", label}}})}}}}}},
+            made.name_space,
+            made.labels);
+      } else {
+        made.near.key = label;
+      }
+      pods[made.uid] = made;
+      scheduler.put(made);
+    }
+  }
+  settle();
+  for (const char* name : {"a", "b"}) {
+    Pod made = of_gang(name, 2);
+    made.near.key = "row";
+    put(made);
+  }
+  EXPECT_EQ(places({"a", "b"}), (Names{"n1", "n2"})) << why("a");
+}
+
 /// Whoever has to be near others is not put anywhere because of a slip in the ConfigMap.
 TEST_F(KubeTopology, WaitsWhereTheLevelsCannotBeRead) {
   scheduler.divide({}, true);
