@@ -151,9 +151,12 @@ void Scheduler::divide(Levels levels, bool are_unread) {
   are_levels_unread_ = are_unread;
   know_labels();
   for (auto& [name, gang] : gangs_) size_gang(name, gang);
-  for (const auto& [uid, entry] : pods_) {
-    const bool may_do_now = !entry.gang && !entry.pod.near.required.empty();
-    if (may_do_now && entry.role == Role::Refused) new_.push_back(uid);
+  for (auto& [uid, entry] : pods_) {
+    if (entry.gang || entry.pod.near.required.empty()) continue;
+    if (entry.role == Role::Refused) new_.push_back(uid);
+    if (entry.role != Role::Queued || gang_trouble(entry).empty()) continue;
+    leave(entry);
+    admit(entry);
   }
 }
 

@@ -217,6 +217,23 @@ TEST_F(KubeTopology, SaysWhatIsMissingWhereAnotherSystemsPodIsInNoGang) {
   EXPECT_EQ(places({"a"}).size(), 1U) << "there are no domains";
 }
 
+/// As it does after a restart.
+TEST_F(KubeTopology, OneInNoGangThatWaitsIsHeldOnceThereAreLevels) {
+  scheduler.divide({});
+  for (const char* name : {"x", "y", "z"}) put(pod(name));
+  Pod lone = pod("lone");
+  lone.near.required = "rack";
+  put(lone);
+  ASSERT_EQ(why("lone").find("with others"), std::string::npos) << why("lone");
+  scheduler.divide({kRack});
+  settle();
+  EXPECT_EQ(gone("x"), Names{});
+  EXPECT_NE(why("lone").find("It has to be in one domain of 'rack' with others"), std::string::npos)
+      << why("lone");
+  scheduler.divide({});
+  EXPECT_EQ(settle(), Names{"lone"});
+}
+
 TEST_F(KubeTopology, GoesByTheLevelsHoweverManyLabelsPodsName) {
   for (auto& [name, one] : nodes) {
     one.labels["row"] = one.labels[kRack];
