@@ -105,9 +105,10 @@ void ClusterReader::ended_gone(const std::string& uid) {
   changed();
 }
 
-void ClusterReader::limit(engine::GpuQuota quota, Levels levels) {
+void ClusterReader::limit(engine::GpuQuota quota, Levels levels, bool are_levels_unread) {
   facts_.quota = std::move(quota);
   facts_.levels = std::move(levels);
+  facts_.are_levels_unread = are_levels_unread;
   changed();
 }
 

@@ -56,7 +56,7 @@ class ClusterReader : public server::Facade {
   void ended_gone(const std::string& uid);
   /// Jobs cannot be read: none is submitted, as nobody could follow it.
   void cannot_submit(Error why) { no_jobs_ = std::move(why); }
-  void limit(engine::GpuQuota quota, Levels levels);
+  void limit(engine::GpuQuota quota, Levels levels, bool are_levels_unread);
   /// All there is was told: from now on it is shown.
   void begin();
   [[nodiscard]] const ClusterFacts& facts() const { return facts_; }

@@ -20,6 +20,7 @@ constexpr int kItsOwnTrouble = 500;  // it may have been written all the same
 constexpr std::chrono::milliseconds kLookAgainAfter{200};
 constexpr std::chrono::seconds kPatience{20};  // a scheduler answers within one, and one that takes
                                                // over within the time of a Lease
+constexpr std::chrono::seconds kPatienceWithOthers{30};  // together less than a command waits
 constexpr const char* kPatch = "application/merge-patch+json";
 constexpr std::string_view kMoverRights =
     "; an administrator grants that with the Role gflow-mover of "
@@ -35,8 +36,9 @@ std::string who_does() {
 }  // namespace
 
 void MovesAsker::ask(MovesAsked asked, Done then) {
-  workers_.urgent(
-      [this, asking = Asking{std::move(asked), std::move(then)}](Api& api) { begin(api, asking); });
+  Asking asking{std::move(asked), std::move(then)};
+  asking.last = Clock::now() + kPatienceWithOthers;
+  workers_.urgent([this, asking = std::move(asking)](Api& api) { begin(api, asking); });
 }
 
 void MovesAsker::tell(const Asking& asking, Result<void> how) {
@@ -67,6 +69,11 @@ void MovesAsker::begin(Api& api, Asking asking) {
       asking.until = Clock::now() + kPatience;
     }
     if (Clock::now() < asking.until) {
+      if (Clock::now() >= asking.last) {
+        return tell(
+            asking,
+            fail(Code::WrongState, tr("others ask for moves at the same time: ask again later")));
+      }
       workers_.urgent_after(kLookAgainAfter,
                             [this, asking = std::move(asking)](Api& one) { begin(one, asking); });
       return;

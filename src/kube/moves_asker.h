@@ -42,8 +42,9 @@ class MovesAsker {
     MovesAsked asked;
     Done then;
     std::chrono::steady_clock::time_point until{};  ///< for an answer, to this or another
-    std::string other{};          ///< resourceVersion of a request that stands there unanswered
-    std::optional<Error> lost{};  ///< why it is not known whether it was written
+    std::string other{};  ///< resourceVersion of a request that stands there unanswered
+    std::chrono::steady_clock::time_point last{};  ///< for others who asked before
+    std::optional<Error> lost{};                   ///< why it is not known whether it was written
   };
   void begin(Api& api, Asking asking);
   void look(Api& api, Asking asking);

@@ -103,6 +103,7 @@ class PictureMaker {
       }
       if (!one.pod->told.empty()) told_.emplace(job.id, one.pod->told);
       state_.restore(std::move(job));
+      if (one.is_held) state_.hold_gang(one.gang, true);
     }
     for (const auto& [uid, one] : jobs_) {
       if (!one.outcome) continue;
@@ -314,7 +315,7 @@ Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision) {
   Scheduler scheduler(facts.scheduler, policy);
   scheduler.volumes().ignore();  // they are not read
   scheduler.limit(facts.quota);
-  scheduler.divide(facts.levels);
+  scheduler.divide(facts.levels, facts.are_levels_unread);
   for (const auto& [uid, node] : facts.nodes) scheduler.put(node);
   // A PodGroup is not read, and would say how many of its pods start together: all there are.
   std::map<GangName, std::size_t> groups;

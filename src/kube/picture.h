@@ -23,6 +23,7 @@ struct ClusterFacts {
   std::map<std::string, Budget> budgets;  ///< by uid
   engine::GpuQuota quota;
   Levels levels;                         ///< of the network
+  bool are_levels_unread = false;        ///< LevelsRead::are_unread()
   std::map<GangName, NearWish> nears{};  ///< of PodGroups, where they are known
 };
 

@@ -179,6 +179,23 @@ TEST(Picture, ShowsPodsOfGangsAsTheyWait) {
   EXPECT_EQ(cluster.reason("b"), "Gang: 3 jobs start together, of which 1 wait");
 }
 
+/// Where somebody wrote no level, or the levels are not known, there are no moves for it.
+TEST(Picture, ShowsAGangThatCannotStart) {
+  for (const bool are_unread : {false, true}) {
+    Scene cluster;
+    cluster.facts.are_levels_unread = are_unread;
+    for (const char* name : {"a", "b"}) {
+      Pod& pod = cluster.pod(name, "1");
+      pod.gang = {{GangSource::Pods, "default", "g"}, 2};
+      pod.near = {.required = "row", .is_own = !are_unread};
+    }
+    cluster.draw();
+    const auto plans = cluster.picture.state.defrag(100, kDrawn);
+    ASSERT_FALSE(plans.empty());
+    EXPECT_EQ(plans.front().outcome, DefragOutcome::WaitsForMore) << are_unread;
+  }
+}
+
 /// From its submission on, through two pods, to its end.
 TEST(Picture, ShowsAJobThatWasSubmittedByOneNumber) {
   Scene cluster;

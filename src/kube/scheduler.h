@@ -48,7 +48,8 @@ struct Evict {
 /// Why one is not evicted.
 struct EvictionRefused {
   bool is_of_budget = false;
-  std::string why;  ///< a sentence
+  std::string why;          ///< a sentence
+  bool is_passing = false;  ///< nobody refused it: the API server did not do it, often
 };
 
 /// A pod of this scheduler that is on a node, and does not say which GPUs it has there, or says
@@ -146,7 +147,7 @@ class Scheduler {
   void not_bound(const std::string& uid, const std::string& why);
   /// An eviction was refused. By a disruption budget: others make room in its place, for a while.
   /// For another reason, which is that of all: nobody is evicted for a while. One who moves as
-  /// somebody asked is asked again, or all its moves are given up.
+  /// somebody asked is asked again; where it may not be evicted all its moves are given up.
   void not_evicted(const std::string& uid, const EvictionRefused& refusal);
   /// The moves that somebody wants made. Told before begin(), too, as whoever decided before left
   /// them; from then on those that were asked for before are not begun.
@@ -171,6 +172,7 @@ class Scheduler {
     engine::GangNumber gang = engine::kNoGang;
     std::size_t least = 0;  ///< of its gang, to start together
     engine::Nearness near{};
+    bool is_held = false;  ///< its gang does not start, whatever room there is
   };
   /// All of them, for who shows them. Good until it is told more.
   [[nodiscard]] std::vector<Seen> seen() const;
@@ -274,6 +276,7 @@ class Scheduler {
   void use_labels(const Levels& labels);
   void drop_labels(const Levels& labels);
   void know_labels();
+  [[nodiscard]] std::vector<std::string> labels_of_gangs() const;
   [[nodiscard]] std::string why_no_domain(const Gang& gang) const;
   void tell_gang(const PodEntry& entry);
   void take_back_gangs();
@@ -305,6 +308,10 @@ class Scheduler {
   [[nodiscard]] std::string why_evicting(const gflow::Queued& queued) const;
   [[nodiscard]] std::string why_evicting_again(const gflow::Queued& queued) const;
   // scheduler_moves.cpp
+  struct Again {
+    MonoTime at{};
+    bool is_of_budget = false;  ///< which keeps it until then
+  };
   /// Moves that somebody asked for.
   struct Moving {
     enum class Phase {
@@ -317,12 +324,14 @@ class Scheduler {
     MovesAsked asked;                      ///< pods: of a gang those that are there by now
     std::size_t size = asked.pods.size();  ///< of these when it was asked for
     Phase phase = Phase::Asked;
-    std::string trouble{};                    ///< why they are not to be made; "" if they are
-    int priority = 0;                         ///< of who waits, from then on
-    std::optional<GangName> gang{};           ///< of who waits, where several start together
-    std::chrono::minutes patience{};          ///< with which it waits for room,
-    MonoTime until{};                         ///< which ends then
-    std::map<std::string, MonoTime> again{};  ///< uids of those that a budget keeps, until then
+    std::string trouble{};                 ///< why they are not to be made; "" if they are
+    int priority = 0;                      ///< of who waits, from then on
+    std::optional<GangName> gang{};        ///< of who waits, where several start together
+    std::set<std::string> ran{};           ///< uids of others of it, that had started before
+    std::chrono::minutes patience{};       ///< with which it waits for room,
+    MonoTime until{};                      ///< which ends then
+    std::set<JobId> movers{};              ///< who moves or has moved, as far as known
+    std::map<std::string, Again> again{};  ///< uids of those whose eviction is asked for then
   };
   void resume_moves(Now now);
   void drop_moves();
@@ -335,6 +344,7 @@ class Scheduler {
   [[nodiscard]] std::string why_not_moved_now() const;
   [[nodiscard]] std::string why_no_room() const;
   [[nodiscard]] bool have_started() const;
+  [[nodiscard]] bool has_started(const Gang& gang) const;
   [[nodiscard]] std::string why_given_up() const;
   [[nodiscard]] std::string who_stays() const;
   [[nodiscard]] ClusterFacts facts() const;
@@ -344,6 +354,8 @@ class Scheduler {
   [[nodiscard]] bool is_to_move(const PodName& pod) const;
   [[nodiscard]] std::vector<JobId> jobs_of(const std::vector<PodName>& pods) const;
   [[nodiscard]] bool is_moving(const std::string& uid) const;
+  [[nodiscard]] bool are_all_waiting() const;
+  [[nodiscard]] bool are_one_gang() const;
   [[nodiscard]] bool follow_gang();
   void make_room();
   void keep_room();

@@ -23,8 +23,13 @@ void Scheduler::take(const engine::effect::StopAttempt& stop) {
   const Stop* why = job == nullptr ? nullptr : stop_of(*job);
   if (uid == by_job_.end() || why == nullptr || why->reason != EndReason::Preempted) return;
   const Pod& pod = pods_.at(uid->second).pod;
+  if (is_moving(pod.uid) && !are_all_waiting()) {  // it is looked at first whether that helps
+    moving_->again[pod.uid] = {now_.mono, false};
+    return;
+  }
   looks_.insert(now_.mono + state_.policy().preemption.quantum);
-  decided_.evictions.push_back({pod.uid, pod.name_space, pod.name, why->by.name});
+  decided_.evictions.push_back(
+      {pod.uid, pod.name_space, pod.name, why->by.name, is_moving(pod.uid)});
 }
 
 void Scheduler::not_evicted(const std::string& uid, const EvictionRefused& refusal) {
@@ -34,8 +39,11 @@ void Scheduler::not_evicted(const std::string& uid, const EvictionRefused& refus
   const Job* job = state_.find(at->second.job);
   if (job == nullptr || !is_active(*job)) return;
   if (is_moving(uid)) return not_moved(uid, refusal);
-  if (!is_of_budget && !evicts_again_) events_.emplace_back(preempting(false));
-  if (!is_of_budget) evicts_again_ = MonoTime::max();  // its pause begins when this is told
+  // One that was to move, and whose moves were given up meanwhile, is nobody's victim.
+  if (!is_of_budget && preempts_) {
+    if (!evicts_again_) events_.emplace_back(preempting(false));
+    evicts_again_ = MonoTime::max();  // its pause begins when this is told
+  }
   events_.emplace_back(engine::event::StopRefused{job->id, attempt_of(*job)->number});
   refused_.push_back(uid);
 }
@@ -75,6 +83,7 @@ void Scheduler::pass_pauses() {
     const auto at = pods_.find(protected_.begin()->second);
     protected_.erase(protected_.begin());
     if (at == pods_.end() || at->second.role != Role::Bound) continue;
+    if (!may_be_evicted(at->second)) continue;  // it was to move
     engine::event::Update update{{at->second.job}, system_principal(), {}};
     update.changes.set(&JobSpec::preemption, Preemption::Requeue);
     step(update);
@@ -120,7 +129,8 @@ std::string Scheduler::why_evicting_again(const gflow::Queued& queued) const {
   if (!moving_) return {};
   const auto kept = std::ranges::find_if(moving_->again, [&](const auto& one) {
     const auto at = pods_.find(one.first);
-    return at != pods_.end() && std::ranges::binary_search(queued.victims, at->second.job);
+    return one.second.is_of_budget && at != pods_.end() &&
+           std::ranges::binary_search(queued.victims, at->second.job);
   });
   if (kept == moving_->again.end()) return {};
   return fmt::format(" A disruption budget keeps {}, which is asked again each minute.",

@@ -105,8 +105,14 @@ std::size_t Scheduler::least_of(const GangName& name, const Gang& gang) const {
 
 /// How near each other: as the one of its pods, or its PodGroup, says that says the narrowest.
 NearGang Scheduler::near_of(const GangName& name, const Gang& gang) const {
-  std::map<NearWish, std::size_t> wishes = gang.wishes;
-  if (name.source != GangSource::Pods) ++wishes[gang.group_near];
+  std::map<NearWish, std::size_t> with_group;
+  const bool is_said_by_group =
+      name.source != GangSource::Pods && !gang.wishes.contains(gang.group_near);
+  if (is_said_by_group) {  // there may be as many as pods
+    with_group = gang.wishes;
+    ++with_group[gang.group_near];
+  }
+  const auto& wishes = is_said_by_group ? with_group : gang.wishes;
   std::vector<std::string> shared;
   for (const auto& [label, pods] : gang.shared) {
     if (pods == gang.pods.size()) shared.push_back(label);
@@ -124,8 +130,9 @@ void Scheduler::size_gang(const GangName& name, Gang& gang) {
   NearGang near = near_of(name, gang);
   if (gang.least == least && gang.near == near) return;
   gang.least = least;
-  use_labels(near.near.levels);
-  drop_labels(std::exchange(gang.near, std::move(near)).near.levels);
+  const NearGang before = std::exchange(gang.near, std::move(near));
+  use_labels(gang.near.near.levels);
+  drop_labels(before.near.levels);
   bool has_jobs = false;
   for (const std::string& uid : gang.pods) {
     const PodEntry& entry = pods_.at(uid);
@@ -144,9 +151,12 @@ void Scheduler::divide(Levels levels, bool are_unread) {
   are_levels_unread_ = are_unread;
   know_labels();
   for (auto& [name, gang] : gangs_) size_gang(name, gang);
-  for (const auto& [uid, entry] : pods_) {
-    const bool may_do_now = !entry.gang && !entry.pod.near.required.empty();
-    if (may_do_now && entry.role == Role::Refused) new_.push_back(uid);
+  for (auto& [uid, entry] : pods_) {
+    if (entry.gang || entry.pod.near.required.empty()) continue;
+    if (entry.role == Role::Refused) new_.push_back(uid);
+    if (entry.role != Role::Queued || gang_trouble(entry).empty()) continue;
+    leave(entry);
+    admit(entry);
   }
 }
 
@@ -170,13 +180,8 @@ void Scheduler::know_labels() {
   const bool is_all = std::ranges::all_of(gang_labels_, is_known);
   const std::size_t most = levels_.size() + kMostOfGangs;
   if (!is_all || known.size() > most) {
-    const auto is_level = [this](const std::string& label) {
-      return std::ranges::find(levels_, label) != levels_.end();
-    };
-    std::erase_if(known, [&](const std::string& label) {
-      return !is_level(label) && !gang_labels_.contains(label);
-    });
-    for (const auto& [label, gangs] : gang_labels_) {
+    known = {levels_.begin(), levels_.end()};
+    for (const std::string& label : labels_of_gangs()) {
       if (known.size() >= most) break;
       known.insert(label);
     }
@@ -184,6 +189,35 @@ void Scheduler::know_labels() {
   if (known == labels_) return;
   labels_ = std::move(known);
   judge_all();
+}
+
+/// Those that one of them has to go by come first, then as many of each namespace: of these the
+/// ones that are known already.
+std::vector<std::string> Scheduler::labels_of_gangs() const {
+  using Rank = std::pair<bool, std::size_t>;
+  std::map<std::string, Rank> ranks;
+  std::map<std::pair<std::string, bool>, std::set<std::string>> of_name_space;
+  const auto rank = [&](const GangName& name, const engine::Nearness& near, bool are_known) {
+    for (std::size_t i = 0; i < near.levels.size(); ++i) {
+      const std::string& label = near.levels[i];
+      const bool is_spare = i >= near.required;
+      if (labels_.contains(label) != are_known) continue;
+      auto& its = of_name_space[{name.name_space, is_spare}];
+      if (!its.insert(label).second) continue;
+      const Rank found{is_spare, its.size()};
+      const auto [at, is_new] = ranks.try_emplace(label, found);
+      if (!is_new) at->second = std::min(at->second, found);
+    }
+  };
+  for (const bool are_known : {true, false}) {
+    for (const auto& [name, gang] : gangs_) rank(name, gang.near.near, are_known);
+  }
+  std::vector<std::pair<Rank, std::string>> sorted;
+  for (const auto& [label, found] : ranks) sorted.emplace_back(found, label);
+  std::ranges::sort(sorted);
+  std::vector<std::string> labels;
+  for (auto& [found, label] : sorted) labels.push_back(std::move(label));
+  return labels;
 }
 
 /// Before its job is told to the engine.

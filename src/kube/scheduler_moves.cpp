@@ -21,8 +21,10 @@ constexpr std::chrono::minutes kGivenUp{10};  // after they were begun
 constexpr std::chrono::hours kLongestGrace{24};
 constexpr std::chrono::seconds kLookAfterRefusal{
     10};  // after some were refused: to look takes its time
+constexpr WallTime kBeforeAll = std::chrono::sys_days(std::chrono::year(2014) / 1 / 2);
 constexpr std::size_t kMostLooked = api::kMaxDefrag;  // plans, as whoever asks is shown
 constexpr std::size_t kMostStaying = 3;
+constexpr const char* kNotTogether = "these are not the pods that start together by these moves";
 
 bool is_one_of(const std::vector<PodName>& pods, const std::string& uid) {
   return std::ranges::find(pods, uid, &PodName::uid) != pods.end();
@@ -100,7 +102,14 @@ void Scheduler::begin_moves() {
   (void)follow_gang();
   const auto is_to_move = [this](const PodName& pod) { return this->is_to_move(pod); };
   const bool is_new = std::ranges::all_of(moving_->asked.moves, is_to_move);
-  std::string why = is_new ? why_not_moved() : why_no_room();
+  std::string why;
+  if (!are_one_gang()) {
+    why = kNotTogether;
+  } else if (is_new) {
+    why = why_not_moved();
+  } else if (are_all_waiting()) {  // else it is being bound, or is to be made anew
+    why = why_no_room();
+  }
   if (!why.empty()) return tell_moves(MovesState::GivenUp, std::move(why));
   make_room();
 }
@@ -129,6 +138,22 @@ std::vector<JobId> Scheduler::jobs_of(const std::vector<PodName>& pods) const {
   }
   std::ranges::sort(jobs);
   return jobs;
+}
+
+/// As many as were asked for.
+bool Scheduler::are_all_waiting() const {
+  const auto waits = [this](const PodName& pod) { return is_waiting(pod); };
+  return moving_->asked.pods.size() == moving_->size &&
+         std::ranges::all_of(moving_->asked.pods, waits);
+}
+
+/// Of those that are there. Who takes over has not seen how it was when it was asked for.
+bool Scheduler::are_one_gang() const {
+  if (moving_->size < 2) return true;
+  return std::ranges::all_of(moving_->asked.pods, [this](const PodName& pod) {
+    const PodEntry* entry = entry_of(pod);
+    return entry == nullptr || (entry->gang && entry->gang->name == moving_->gang);
+  });
 }
 
 bool Scheduler::is_moving(const std::string& uid) const {
@@ -172,6 +197,10 @@ std::string Scheduler::why_not_moved() const {
   if (!moving_->trouble.empty()) return moving_->trouble;
   for (const PodName& pod : moving_->asked.pods) {
     if (!is_waiting(pod)) return fmt::format("pod {} does not wait for room", pod.full_name());
+    const PodEntry& entry = *entry_of(pod);
+    const auto gang = state_.gang_of(entry.job);
+    if (!gang || gang->start != engine::GangStart::NotYet) continue;
+    return fmt::format("pod {} waits for more than room: {}", pod.full_name(), why_gang(entry));
   }
   for (const PodName& pod : moving_->asked.moves) {
     if (is_to_move(pod)) continue;
@@ -201,7 +230,14 @@ std::string Scheduler::why_not_moved_now() const {
   std::ranges::sort(moves);
   const JobId first = number_of(moving_->asked.pods.front());
   const auto checked = picture.state.check_moves(first, moves, kMostLooked, now_);
-  return checked ? "" : with_pods_named(checked.error().message, picture.state);
+  if (!checked) return with_pods_named(checked.error().message, picture.state);
+  const std::vector<DefragPlan> plans = picture.state.defrag(kMostLooked, now_);
+  const auto plan = std::ranges::find(plans, first, &DefragPlan::job);
+  const bool is_whole =
+      plan != plans.end() && plan->together.size() + 1 == moving_->asked.pods.size() &&
+      std::ranges::all_of(moving_->asked.pods,
+                          [&](const PodName& pod) { return plan->starts(number_of(pod)); });
+  return is_whole ? "" : kNotTogether;
 }
 
 /// Why it was for nothing to evict those who are left to move: who waits had no room then, or they
@@ -211,18 +247,14 @@ std::string Scheduler::why_no_room() const {
                                             [this](const PodName& pod) { return is_waiting(pod); });
   if (waiting == moving_->asked.pods.end()) return {};  // nobody is evicted then
   ClusterFacts facts = this->facts();
-  std::size_t left = 0;
   for (const PodName& pod : moving_->asked.moves) {
     const auto at = facts.pods.find(pod.uid);
     if (at == facts.pods.end()) continue;
-    const bool is_left = is_to_move(pod);
-    if (is_left && !may_move(at->second, nullptr)) {
+    if (is_to_move(pod) && !may_move(at->second, nullptr)) {
       return fmt::format("pod {} may not be moved", pod.full_name());
     }
-    left += is_left ? 1 : 0;
     facts.pods.erase(at);
   }
-  if (left == 0) return {};
   const Picture picture = picture_of(facts, now_, 0);
   const auto first = picture.numbers.find(waiting->uid);
   for (const DefragPlan& plan : picture.state.defrag(kMostLooked, now_)) {
@@ -233,19 +265,26 @@ std::string Scheduler::why_no_room() const {
   return fmt::format("pod {} would not start by these moves any more", waiting->full_name());
 }
 
-/// Nobody else is to move. Of what was begun before, others that wait come behind. Whether the
-/// eviction of a pod of a Job counts as a failure of that, who asks knows, who reads Jobs.
+/// Nobody else is to move. Of what was begun before, others that wait come behind; before that
+/// those of the same priority do, as they will: who of these was there first, who asks may see
+/// otherwise, who knows Jobs. Whether the eviction of a pod of one counts as a failure of that, it
+/// knows, too.
 ClusterFacts Scheduler::facts() const {
   ClusterFacts facts;
   facts.scheduler = name_;
   facts.quota = policy_.gpu_quota;
   facts.levels = levels_;
+  facts.are_levels_unread = are_levels_unread_;
   for (const auto& [name, group] : groups_) facts.nears.emplace(name, group.near);
   for (const auto& [name, entry] : nodes_) facts.nodes.emplace(entry.node.uid, entry.node);
   const bool is_begun = moving_->phase != Moving::Phase::Asked;
   for (const auto& [uid, entry] : pods_) {
     if (is_begun && entry.node.empty() && !is_one_of(moving_->asked.pods, uid)) continue;
     Pod& pod = facts.pods.emplace(uid, entry.pod).first->second;
+    const auto asked = std::ranges::find(moving_->asked.pods, uid, &PodName::uid);
+    if (asked != moving_->asked.pods.end()) {
+      pod.created = kBeforeAll + std::chrono::seconds(asked - moving_->asked.pods.begin());
+    }
     if (pod.node.empty() && !entry.node.empty()) {  // its binding is under way
       pod.node = entry.node;
       pod.allocation = entry.given;
@@ -306,17 +345,27 @@ void Scheduler::make_room() {
   moving_->patience = kGivenUp + std::chrono::ceil<std::chrono::minutes>(
                                      std::min<std::chrono::seconds>(grace, kLongestGrace));
   moving_->until = now_.mono + moving_->patience;
+  if (const auto gang = moving_->gang ? gangs_.find(*moving_->gang) : gangs_.end();
+      gang != gangs_.end()) {
+    for (const std::string& uid : gang->second.pods) {
+      const bool runs = pods_.at(uid).role == Role::Bound;
+      if (runs && !is_one_of(moving_->asked.pods, uid)) moving_->ran.insert(uid);
+    }
+  }
   keep_room();
 }
 
+/// That of those who are gone, too. A scheduler that took over need not know any of them: it names
+/// nobody then.
 void Scheduler::keep_room() {
   const std::vector<JobId> jobs = jobs_of(moving_->asked.pods);
   for (const JobId job : jobs) state_.spare(job, true);
-  std::vector<JobId> moves;
   for (const JobId job : jobs_of(moving_->asked.moves)) {
-    if (is_active(*state_.find(job))) moves.push_back(job);
+    if (is_active(*state_.find(job))) moving_->movers.insert(job);
   }
-  step(engine::event::MakeRoom{jobs, std::move(moves), moving_->priority});
+  if (moving_->movers.empty()) moving_->movers.insert(JobId());
+  const std::vector<JobId> moves(moving_->movers.begin(), moving_->movers.end());
+  step(engine::event::MakeRoom{jobs, moves, moving_->priority});
 }
 
 /// What is left of them is as if nobody had asked.
@@ -340,27 +389,24 @@ void Scheduler::keep_no_room() {
     const Job* job = state_.find(at->second.job);
     if (job == nullptr || stop_of(*job) == nullptr) continue;
     events_.emplace_back(engine::event::StopRefused{job->id, attempt_of(*job)->number});
-    if (may_be_evicted(at->second)) protected_.emplace(now_.mono, pod.uid);
+    protected_.emplace(now_.mono, pod.uid);
   }
 }
 
 void Scheduler::evict_again() {
-  const auto is_due = [this](const auto& one) { return one.second <= now_.mono; };
+  const auto is_due = [this](const auto& one) { return one.second.at <= now_.mono; };
   // Nobody is evicted as they are given up.
   const bool is_over = now_.mono >= moving_->until || !moving_->trouble.empty();
   if (is_over || std::ranges::none_of(moving_->again, is_due)) return;
-  const bool is_whole = std::ranges::count_if(moving_->asked.pods, [this](const PodName& pod) {
-                          return is_waiting(pod);
-                        }) == static_cast<std::ptrdiff_t>(moving_->size);
-  if (!is_whole) {  // it is being bound, or others of its gang are made anew
-    for (auto& [uid, time] : moving_->again) time = std::max(time, now_.mono + kAskAgain);
+  if (!are_all_waiting()) {  // it is being bound, or others of its gang are made anew
+    for (auto& [uid, next] : moving_->again) next.at = std::max(next.at, now_.mono + kAskAgain);
     return;
   }
   moving_->trouble = why_no_room();
   if (!moving_->trouble.empty()) return;  // end_moves() gives them up
   std::erase_if(moving_->again, [this](const auto& one) {
-    const auto& [uid, time] = one;
-    if (time > now_.mono) return false;
+    const auto& [uid, next] = one;
+    if (next.at > now_.mono) return false;
     const auto at = pods_.find(uid);
     if (at == pods_.end() || at->second.role != Role::Bound || at->second.pod.is_deleted) {
       return true;
@@ -378,7 +424,7 @@ std::optional<MonoTime> Scheduler::wake_for_moves() const {
   if (moving_->phase == Moving::Phase::Begun) return now_.mono;
   if (moving_->phase != Moving::Phase::UnderWay) return std::nullopt;
   MonoTime first = moving_->until;
-  for (const auto& [uid, time] : moving_->again) first = std::min(first, time);
+  for (const auto& [uid, next] : moving_->again) first = std::min(first, next.at);
   return first;
 }
 
@@ -392,20 +438,33 @@ void Scheduler::end_moves() {
   tell_moves(have_all ? MovesState::Started : MovesState::GivenUp, std::move(why));
 }
 
-/// Of those that start together as many as do so, whichever they are.
+/// Of those that start together as many as were asked for, whichever they are.
 bool Scheduler::have_started() const {
   if (moving_->gang) {
     const auto gang = gangs_.find(*moving_->gang);
-    if (gang == gangs_.end()) return false;
-    const auto bound = std::ranges::count_if(gang->second.pods, [this](const std::string& uid) {
-      return pods_.at(uid).role == Role::Bound;
-    });
-    return bound >= static_cast<std::ptrdiff_t>(gang->second.least);
+    return gang != gangs_.end() && has_started(gang->second);
   }
   return std::ranges::all_of(moving_->asked.pods, [this](const PodName& pod) {
     const PodEntry* entry = entry_of(pod);
     return entry != nullptr && entry->role == Role::Bound;
   });
+}
+
+/// Those that ran when its moves began are none of them, and neither are those that are to go.
+bool Scheduler::has_started(const Gang& gang) const {
+  std::size_t there = 0;
+  std::size_t bound = 0;
+  std::size_t ran = 0;
+  for (const std::string& uid : gang.pods) {
+    const PodEntry& entry = pods_.at(uid);
+    if (entry.pod.is_deleted) continue;
+    ++there;
+    if (entry.role != Role::Bound) continue;
+    ++bound;
+    if (moving_->ran.contains(uid)) ++ran;
+  }
+  if (bound < gang.least) return false;
+  return bound == there || bound - ran >= moving_->size;
 }
 
 /// "" if they are not.
@@ -453,8 +512,8 @@ std::string Scheduler::who_stays() const {
 }
 
 void Scheduler::not_moved(const std::string& uid, const EvictionRefused& refusal) {
-  if (refusal.is_of_budget) {
-    moving_->again[uid] = now_.mono + kAskAgain;
+  if (refusal.is_of_budget || refusal.is_passing) {
+    moving_->again[uid] = {now_.mono + kAskAgain, refusal.is_of_budget};
   } else {
     moving_->trouble = refusal.why;
   }

@@ -131,8 +131,9 @@ class MovingPods {
       }
       for (const Evict& evict : decisions.evictions) {
         evicted.push_back(evict.name);
-        if (refusal && kept.contains(evict.name)) {
-          scheduler->not_evicted(evict.uid, *refusal);
+        if (evict.is_move) moved.insert(evict.name);
+        if (kept.contains(evict.name)) {
+          if (refusal) scheduler->not_evicted(evict.uid, *refusal);
         } else {
           pods.at(evict.name).is_deleted = true;
           scheduler->put(pods.at(evict.name));
@@ -150,8 +151,9 @@ class MovingPods {
   MovesRecord record{.version = "0", .asked = {}, .answer = {}};
   bool is_written = true;
   std::vector<std::string> evicted;          ///< each time it was asked for
+  std::set<std::string> moved;               ///< of these who was told that somebody asked for it
   std::set<std::string> kept;                ///< who is not evicted
-  std::optional<EvictionRefused> refusal{};  ///< and why
+  std::optional<EvictionRefused> refusal{};  ///< and why; empty: nobody answered yet
   bool preempts = false;
 
  private:
@@ -185,6 +187,7 @@ TEST(SchedulerMoves, EvictsThoseAndKeepsTheRoom) {
   cluster.ask(MovingPods::asked({"large"}, {"a"}));
   EXPECT_EQ(cluster.answer(), "making");
   EXPECT_EQ(cluster.evicted, PodNames{"a"});
+  EXPECT_EQ(cluster.moved, std::set<std::string>{"a"});
   EXPECT_EQ(cluster.why("large").substr(cluster.why("large").find("It waits")),
             "It waits for default/a to leave, which make room for it.");
   cluster.come(cluster.make("third", "1"));
@@ -235,7 +238,9 @@ TEST(SchedulerMoves, AreRefusedWhereTheyWouldNotDo) {
 TEST(SchedulerMoves, OneAfterTheOther) {
   MovingPods cluster(4);
   for (int i = 0; i < 4; ++i) cluster.come(fmt::format("p{}", i), "1", fmt::format("n{}", i));
-  cluster.come(cluster.make("first", "2"));
+  Pod& first = cluster.make("first", "2");
+  first.priority = 1'000'000;
+  cluster.come(first);
   cluster.come(cluster.make("second", "2"));
   cluster.ask(MovingPods::asked({"second"}, {"p1"}));
   EXPECT_NE(cluster.answer().find(
@@ -248,6 +253,23 @@ TEST(SchedulerMoves, OneAfterTheOther) {
   cluster.ask(MovingPods::asked({"second"}, {"p1"}));
   EXPECT_EQ(cluster.evicted, PodNames{"p0"});
   EXPECT_EQ(cluster.answer().substr(0, 7), "refused") << cluster.answer();
+}
+
+/// Of the same priority who asks may know another order: that of the Jobs that the pods are of.
+TEST(SchedulerMoves, OfTheSamePriorityInTheOrderOfJobs) {
+  MovingPods cluster(4);
+  for (int i = 0; i < 4; ++i) cluster.come(fmt::format("p{}", i), "1", fmt::format("n{}", i));
+  for (const char* name : {"first", "second"}) {
+    Pod& pod = cluster.make(name, "2");
+    pod.job = fmt::format("job of {}", name);
+    cluster.come(pod);
+  }
+  cluster.ask(MovingPods::asked({"second"}, {"p1"}));
+  EXPECT_EQ(cluster.answer(), "making");
+  cluster.end("p1");
+  EXPECT_EQ(cluster.where("second"), "n1");
+  cluster.ask(MovingPods::asked({"first"}, {"p2"}));
+  EXPECT_EQ(cluster.answer(), "making");
 }
 
 /// Whoever takes over goes on, whether who moves is gone by then or not.
@@ -311,6 +333,20 @@ TEST(SchedulerMoves, ABudgetIsAskedAgainEachMinute) {
   EXPECT_EQ(cluster.where("large"), "n0");
 }
 
+TEST(SchedulerMoves, AServerThatDoesNotEvictIsAskedAgain) {
+  InPieces cluster;
+  cluster.kept = {"a"};
+  cluster.refusal = EvictionRefused{false, "evict default/a: nobody answers", true};
+  cluster.ask(MovingPods::asked({"large"}, {"a"}));
+  EXPECT_EQ(cluster.answer(), "making");
+  EXPECT_EQ(cluster.why("large").find("budget"), std::string::npos);
+  cluster.kept.clear();
+  cluster.pass(seconds(61));
+  EXPECT_EQ(cluster.evicted, (PodNames{"a", "a"}));
+  cluster.end("a");
+  EXPECT_EQ(cluster.where("large"), "n0");
+}
+
 TEST(SchedulerMoves, AreGivenUp) {
   InPieces cluster;
   cluster.kept = {"a"};
@@ -332,7 +368,7 @@ TEST(SchedulerMoves, AreGivenUp) {
   cluster.ask(MovingPods::asked({"large"}, {"a"}));
   EXPECT_EQ(cluster.answer(), "given_up: evict default/a: pods is forbidden (403)");
 
-  cluster.refusal.reset();
+  cluster.kept.clear();
   cluster.record.asked->id = "again";
   cluster.record.answer.reset();
   cluster.scheduler->put(cluster.record);
@@ -344,6 +380,30 @@ TEST(SchedulerMoves, AreGivenUp) {
   EXPECT_EQ(cluster.where("a-again"), "n1");
   cluster.come(cluster.make("other", "2"));
   EXPECT_EQ(cluster.where("other"), "n0") << "the room is anybody's";
+}
+
+/// Who is refused first ends them, and the others are no victims of a preemption that nobody wants.
+TEST(SchedulerMoves, TurnNoPreemptionOn) {
+  MovingPods cluster(2, 4);
+  cluster.come("b", "1", "n0");
+  cluster.come("c", "1", "n0");
+  cluster.come("x", "2", "n1");
+  cluster.come(cluster.make("large", "4"));
+  cluster.kept = {"b", "c"};
+  cluster.ask(MovingPods::asked({"large"}, {"b", "c"}));
+  ASSERT_EQ(cluster.evicted, (PodNames{"b", "c"})) << cluster.answer();
+  for (const char* name : {"b", "c"}) {
+    cluster.scheduler->not_evicted(name, {false, "evicting is forbidden"});
+    cluster.settle();
+  }
+  EXPECT_EQ(cluster.answer(), "given_up: evicting is forbidden");
+  cluster.pass(seconds(120));
+  Pod& high = cluster.make("high", "4");
+  high.priority = 1'000'000;
+  cluster.come(high);
+  EXPECT_EQ(cluster.where("high"), "");
+  cluster.pass(seconds(120));
+  EXPECT_EQ(cluster.evicted, (PodNames{"b", "c"}));
 }
 
 /// What was right when it was asked for is looked at again before somebody is evicted.
@@ -542,6 +602,140 @@ TEST(SchedulerMoves, StartAGangOfWhichOneIsMadeAnew) {
   EXPECT_EQ(cluster.evicted, PodNames{"a"});
 }
 
+/// Whatever room there is, it does not start.
+TEST(SchedulerMoves, AreNotMadeForAGangThatCannotStart) {
+  GangInPieces held;
+  for (const std::string& name : held.gang) {
+    held.pods.at(name).near = {.required = "row", .is_own = true};
+    held.come(held.pods.at(name));
+  }
+  held.ask(MovingPods::asked(held.gang, {"a"}));
+  EXPECT_NE(held.answer().find("refused: pod default/w0 waits for more than room: "
+                               "gflow/topology-required is 'row'"),
+            std::string::npos)
+      << held.answer();
+  EXPECT_EQ(held.evicted, PodNames{});
+
+  GangInPieces small;
+  const GangName name{GangSource::Kai, "default", "group"};
+  small.scheduler->put(PodGroup{"group", name, 8, {}});
+  for (const std::string& pod : small.gang) {
+    small.pods.at(pod).gang = GangWish{name, 0};
+    small.come(small.pods.at(pod));
+  }
+  small.ask(MovingPods::asked(small.gang, {"a"}));
+  EXPECT_NE(small.answer().find("refused: pod default/w0 waits for more than room"),
+            std::string::npos)
+      << small.answer();
+  EXPECT_EQ(small.evicted, PodNames{});
+}
+
+/// Who waits beside those that start has no part of it.
+TEST(SchedulerMoves, AreNotMadeForOthersBeside) {
+  InPieces cluster;
+  cluster.come(cluster.make("mine", "2"));
+  cluster.ask(MovingPods::asked({"large", "mine"}, {"a"}));
+  EXPECT_EQ(cluster.answer(), "refused: these are not the pods that start together by these moves");
+  for (const char* mover : {"a", "nobody"}) {
+    cluster.record = {.version = "1",
+                      .asked = MovingPods::asked({"large", "mine"}, {mover}),
+                      .answer = MovesAnswer{mover, MovesState::Making, "", 255}};
+    cluster.start();
+    EXPECT_EQ(cluster.answer(),
+              "given_up: these are not the pods that start together by these moves");
+  }
+  cluster.record = {.version = "1",
+                    .asked = MovingPods::asked({"mine"}, {"nobody"}),
+                    .answer = MovesAnswer{"nobody", MovesState::Making, "", 255}};
+  cluster.start();
+  EXPECT_EQ(cluster.answer(), "given_up: pod default/mine would not start by these moves any more");
+  EXPECT_EQ(cluster.evicted, PodNames{});
+}
+
+/// Four of it run, and moves are made for two more.
+TEST(SchedulerMoves, StartMoreOfAGang) {
+  MovingPods cluster(6, 4);
+  const auto member = [&cluster](const std::string& name) -> Pod& {
+    Pod& pod = cluster.make(name, "2");
+    pod.gang = GangWish{{GangSource::Kai, "default", "train"}, 0};
+    return pod;
+  };
+  cluster.scheduler->put(PodGroup{"group", {GangSource::Kai, "default", "train"}, 4, {}});
+  for (int i = 0; i < 4; ++i) {
+    Pod& pod = member(fmt::format("w{}", i));
+    pod.wishes.node_selector = {{"host", fmt::format("n{}", i / 2)}};
+    cluster.come(pod);
+  }
+  for (int i = 2; i < 6; ++i) {
+    cluster.come(fmt::format("m{}", i), "1", fmt::format("n{}", i));
+    cluster.come(fmt::format("x{}", i), "2", fmt::format("n{}", i));
+  }
+  ASSERT_EQ(cluster.where("w3"), "n1");
+  cluster.come(member("w4"));
+  cluster.come(member("w5"));
+  cluster.ask(MovingPods::asked({"w4", "w5"}, {"m2", "m4"}));
+  EXPECT_EQ(cluster.answer(), "making");
+  EXPECT_EQ(cluster.evicted, (PodNames{"m2", "m4"}));
+  cluster.end("m2");
+  EXPECT_EQ(cluster.answer(), "making") << "one of them";
+  cluster.end("m4");
+  EXPECT_NE(cluster.where("w4"), "");
+  EXPECT_NE(cluster.where("w5"), "");
+  EXPECT_EQ(cluster.answer(), "started");
+}
+
+/// Who moved is gone by then, and who takes over does not know who that was.
+TEST(SchedulerMoves, KeepTheRoomForAGangOfWhichOneIsToBeMadeAnew) {
+  for (const bool is_taken_over : {false, true}) {
+    GangInPieces cluster;
+    cluster.ask(MovingPods::asked(cluster.gang, {"a"}));
+    ASSERT_EQ(cluster.answer(), "making");
+    cluster.remove("w3");
+    cluster.pods.erase("a");
+    cluster.scheduler->pod_gone("a");
+    cluster.settle();
+    if (is_taken_over) cluster.start();
+    cluster.remove("w2");
+    cluster.come(cluster.member("w2-again"));
+    cluster.come(cluster.make("third", "2"));
+    EXPECT_EQ(cluster.where("third"), "") << is_taken_over;
+    cluster.come(cluster.member("w3-again"));
+    for (const char* name : {"w0", "w1", "w2-again", "w3-again"}) {
+      EXPECT_NE(cluster.where(name), "") << name << is_taken_over;
+    }
+    EXPECT_EQ(cluster.answer(), "started");
+  }
+}
+
+/// Nobody is evicted by who takes over before all of it are there again.
+TEST(SchedulerMoves, WaitForAGangOfWhichOneIsToBeMadeAnew) {
+  MovingPods cluster(3, 4);
+  cluster.come("a", "1", "n0");
+  cluster.come("b", "1", "n1");
+  cluster.come("c", "2", "n2");
+  std::vector<std::string> gang;
+  for (int i = 0; i < 4; ++i) gang.push_back(fmt::format("w{}", i));
+  for (int i = 0; i < 3; ++i) {
+    Pod& pod = cluster.make(gang[static_cast<std::size_t>(i)], "2");
+    pod.gang = GangWish{{GangSource::Pods, "default", "train"}, 4};
+    cluster.come(pod);
+  }
+  cluster.record = {.version = "1",
+                    .asked = MovingPods::asked(gang, {"a", "gone"}),
+                    .answer = MovesAnswer{"a+gone", MovesState::Making, "", 101}};
+  cluster.start();
+  EXPECT_EQ(cluster.answer(), "making");
+  EXPECT_EQ(cluster.evicted, PodNames{});
+  Pod& last = cluster.make("w3-again", "2");
+  last.gang = GangWish{{GangSource::Pods, "default", "train"}, 4};
+  cluster.come(last);
+  cluster.pass(seconds(60));
+  EXPECT_EQ(cluster.evicted, PodNames{"a"});
+  cluster.end("a");
+  for (const char* name : {"w0", "w1", "w2", "w3-again"}) EXPECT_NE(cluster.where(name), "");
+  EXPECT_EQ(cluster.answer(), "started");
+}
+
 /// With --preempt, too, none but those of the plan make room for it.
 TEST(SchedulerMoves, ArePartOfNoPreemption) {
   MovingPods cluster(2);
@@ -561,49 +755,6 @@ TEST(SchedulerMoves, ArePartOfNoPreemption) {
   EXPECT_EQ(cluster.evicted, PodNames{"a"});
   cluster.pass(seconds(900));
   EXPECT_EQ(cluster.evicted, PodNames{"a"});
-}
-
-TEST(Moves, AreWrittenAndReadAgain) {
-  const MovesAsked asked = MovingPods::asked({"w0", "w1"}, {"a"});
-  nlohmann::json there = nlohmann::json::parse(patch_to_ask(asked, "7"));
-  EXPECT_EQ(there["metadata"]["resourceVersion"], "7");
-  there["data"].erase("answer");
-  EXPECT_EQ(moves_record_of(there).asked, asked);
-  EXPECT_TRUE(moves_record_of(there).is_open());
-  const MovesAnswer answer{.id = "a", .state = MovesState::Making, .why = "", .priority = 101};
-  there["data"]["answer"] = nlohmann::json::parse(patch_to_answer(answer, "8"))["data"]["answer"];
-  EXPECT_EQ(moves_record_of(there).answer, answer);
-  EXPECT_TRUE(moves_record_of(there).is_open());
-  there["data"]["answer"] = R"({"id": "b", "state": "making"})";
-  EXPECT_EQ(moves_record_of(there).answer, std::nullopt) << "it is that of another";
-  for (const int forged : {-7, 300, 100'000, 2'147'483'647}) {
-    there["data"]["answer"] =
-        fmt::format(R"({{"id": "a", "state": "making", "priority": {}}})", forged);
-    EXPECT_EQ(moves_record_of(there).answer->priority, forged < 0 ? 0 : 255);
-  }
-  MovesAsked many = asked;
-  many.moves.resize(513, many.moves.front());
-  for (std::size_t i = 0; i < many.moves.size(); ++i) many.moves[i].uid = fmt::format("{}", i);
-  const auto read = [&there](const MovesAsked& wanted) {
-    there["data"]["request"] = nlohmann::json::parse(patch_to_ask(wanted, "7"))["data"]["request"];
-    return moves_record_of(there).asked;
-  };
-  EXPECT_EQ(read(many), std::nullopt);
-  many.moves.pop_back();
-  EXPECT_EQ(read(many), many);
-  many.moves.back().uid = "0";
-  EXPECT_EQ(read(many), std::nullopt) << "the same twice";
-  EXPECT_EQ(read({"a", {{"default", "evil\nline", "u"}}, asked.moves}), std::nullopt);
-  for (const char* broken : {"",
-                             "[]",
-                             "7",
-                             R"({"id": "x"})",
-                             R"({"id": "x", "pods": [{}], "moves": [{}]})",
-                             R"({"id": "x", "pods": 3, "moves": "a"})"}) {
-    there["data"]["request"] = broken;
-    EXPECT_EQ(moves_record_of(there).asked, std::nullopt) << broken;
-  }
-  EXPECT_FALSE(moves_record_of({}).is_open());
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ std::vector<Scheduler::Seen> Scheduler::seen() const {
     all.back().gang = gang.number;
     all.back().least = gang.least;
     all.back().near = gang.near.near;
+    all.back().is_held = !gang.near.trouble.empty();
   }
   return all;
 }

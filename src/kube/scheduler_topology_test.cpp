@@ -217,6 +217,23 @@ TEST_F(KubeTopology, SaysWhatIsMissingWhereAnotherSystemsPodIsInNoGang) {
   EXPECT_EQ(places({"a"}).size(), 1U) << "there are no domains";
 }
 
+/// As it does after a restart.
+TEST_F(KubeTopology, OneInNoGangThatWaitsIsHeldOnceThereAreLevels) {
+  scheduler.divide({});
+  for (const char* name : {"x", "y", "z"}) put(pod(name));
+  Pod lone = pod("lone");
+  lone.near.required = "rack";
+  put(lone);
+  ASSERT_EQ(why("lone").find("with others"), std::string::npos) << why("lone");
+  scheduler.divide({kRack});
+  settle();
+  EXPECT_EQ(gone("x"), Names{});
+  EXPECT_NE(why("lone").find("It has to be in one domain of 'rack' with others"), std::string::npos)
+      << why("lone");
+  scheduler.divide({});
+  EXPECT_EQ(settle(), Names{"lone"});
+}
+
 TEST_F(KubeTopology, GoesByTheLevelsHoweverManyLabelsPodsName) {
   for (auto& [name, one] : nodes) {
     one.labels["row"] = one.labels[kRack];
@@ -240,6 +257,46 @@ TEST_F(KubeTopology, GoesByTheLevelsHoweverManyLabelsPodsName) {
   EXPECT_NE(why("p69").find("label69 is not looked at"), std::string::npos) << "five more wait";
   for (int i = 1; i < 10; ++i) gone(fmt::format("p{}", i));
   EXPECT_NE(why("p69").find("no node has that label"), std::string::npos) << why("p69");
+}
+
+/// Neither those of one namespace nor those that are only tried first take all the places.
+TEST_F(KubeTopology, GoesByALabelThatIsRequiredWhateverOthersName) {
+  for (auto& [name, one] : nodes) {
+    one.labels["row"] = one.labels[kRack];
+    scheduler.put(one);
+  }
+  scheduler.divide({});
+  for (int i = 0; i < 70; ++i) {
+    for (const bool is_only_tried : {false, true}) {
+      Pod made = pod(fmt::format("p{}{}", i, is_only_tried ? "-tried" : ""), "");
+      made.name_space = is_only_tried ? "others" : "theirs";
+      made.gang = GangWish{{GangSource::Pods, made.name_space, made.name}, 1};
+      const std::string label = fmt::format("label-of-{}", made.name);
+      if (is_only_tried) {
+        made.labels = {{"app", made.name}};
+        made.rules = neighbour_rules_of(
+            {{"affinity",
+              {{"podAffinity",
+                {{"requiredDuringSchedulingIgnoredDuringExecution",
+                  nlohmann::json::array(
+                      {{{"labelSelector", {{"matchLabels", {{"app", made.name}}}}},
+                        {"topologyKey", label}}})}}}}}},
+            made.name_space,
+            made.labels);
+      } else {
+        made.near.key = label;
+      }
+      pods[made.uid] = made;
+      scheduler.put(made);
+    }
+  }
+  settle();
+  for (const char* name : {"a", "b"}) {
+    Pod made = of_gang(name, 2);
+    made.near.key = "row";
+    put(made);
+  }
+  EXPECT_EQ(places({"a", "b"}), (Names{"n1", "n2"})) << why("a");
 }
 
 /// Whoever has to be near others is not put anywhere because of a slip in the ConfigMap.

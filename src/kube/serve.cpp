@@ -240,7 +240,7 @@ class Serving {
     limits_uid_ = text(part(config_map, "metadata"), "uid");
     Limits limits = limits_of(config_map, reader_.facts().quota, reader_.facts().levels);
     reader_.trouble("what limits say", join(limits.mistakes, "; "));
-    reader_.limit(std::move(limits.quota), std::move(limits.levels));
+    reader_.limit(std::move(limits.quota), std::move(limits.levels), limits.are_levels_unread);
   }
 
   /// Before all is read nothing is answered that could be wrong.

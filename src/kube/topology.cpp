@@ -118,17 +118,20 @@ LevelsRead levels_of(const nlohmann::json& config_map, const Levels& before) {
 }
 
 NearWish near_wish_of(const nlohmann::json& metadata) {
-  NearWish wish{.required = noted(metadata, kRequiredAnnotation),
-                .preferred = noted(metadata, kPreferredAnnotation)};
+  // What is longer is no label, and names none: all that was written is nobody's to keep.
+  const auto noted = [&metadata](std::string_view name) {
+    return kube::noted(metadata, name).substr(0, kMostOfLabel + 1);
+  };
+  NearWish wish{.required = noted(kRequiredAnnotation), .preferred = noted(kPreferredAnnotation)};
   wish.is_own = !wish.required.empty() || !wish.preferred.empty();
   if (wish.is_own) return wish;
-  wish.required = noted(metadata, "kueue.x-k8s.io/podset-required-topology");
-  wish.preferred = noted(metadata, "kueue.x-k8s.io/podset-preferred-topology");
+  wish.required = noted("kueue.x-k8s.io/podset-required-topology");
+  wish.preferred = noted("kueue.x-k8s.io/podset-preferred-topology");
   if (wish.required.empty()) {
-    wish.required = noted(metadata, "kai.scheduler/topology-required-placement");
+    wish.required = noted("kai.scheduler/topology-required-placement");
   }
   if (wish.preferred.empty()) {
-    wish.preferred = noted(metadata, "kai.scheduler/topology-preferred-placement");
+    wish.preferred = noted("kai.scheduler/topology-preferred-placement");
   }
   return wish;
 }

@@ -110,6 +110,14 @@ TEST(NearWishOf, IsReadAsEverySchedulerWritesIt) {
   }
 }
 
+/// An annotation may be as long as 256 KiB.
+TEST(NearWishOf, KeepsNoMoreThanALabelHas) {
+  for (const char* name : {"gflow/topology-required", "kueue.x-k8s.io/podset-required-topology"}) {
+    const Json annotations = {{name, std::string(200'000, 'x')}};
+    EXPECT_EQ(near_wish_of(pod_noting(annotations)["metadata"]).required, std::string(318, 'x'));
+  }
+}
+
 TEST(NearWishOf, IsReadOfPodGroups) {
   struct Row {
     GangSource source;

@@ -172,7 +172,7 @@ void Writer::try_eviction(Api& api, Eviction eviction) {
   const bool is_budget = answer && is_of_budget(*answer);
   if (is_budget || !is_again || ++eviction.tries >= kMostTries) {
     metrics_.eviction_refused(is_budget ? EvictionRefusal::Budget : EvictionRefusal::Other);
-    return eviction.refused({is_budget, error.message});
+    return eviction.refused({is_budget, error.message, !is_budget && is_again});
   }
   workers_.urgent_after(kEvictPause, [this, eviction = std::move(eviction)](Api& other) {
     try_eviction(other, eviction);
@@ -188,7 +188,11 @@ void Writer::tell(MovesToTell told, std::string path, std::function<void(bool)> 
 /// once more.
 std::optional<bool> Writer::look_again(Api& api, Telling& telling) {
   const auto there = api.ask({.path = telling.path});
-  if (!there || !there->is_ok()) return std::nullopt;
+  if (!there || !there->is_ok()) {
+    log_.warn_again(there ? error_of(*there, "read " + telling.path, kMovesRights).message
+                          : there.error().message);
+    return std::nullopt;
+  }
   const MovesAnswer& answer = telling.told.answer;
   const MovesRecord record = moves_record_of(Json::parse(there->body, nullptr, false));
   if (!record.asked || record.asked->id != answer.id) return false;

@@ -85,7 +85,7 @@ class Writer {
     std::function<void(bool is_written)> done;
   };
   void try_telling(Api& api, Telling telling);
-  [[nodiscard]] static std::optional<bool> look_again(Api& api, Telling& telling);
+  [[nodiscard]] std::optional<bool> look_again(Api& api, Telling& telling);
   void tell_now(Api& api, const News& news);
   struct EventText {
     std::string reason;
