@@ -135,7 +135,7 @@ void Step::take(const event::MakeRoom& event) {
   std::ranges::copy_if(event.moves, std::back_inserter(moving), runs);
   for (const JobId id : waiting) {
     raise_priority(id, event.priority);
-    remember_preemption(id, event.moves, !event.moves.empty());
+    remember_preemption(id, moving, !moving.empty());
   }
   for (const JobId id : moving) {
     if (!waiting.empty() && stop_of(*index_.find(id)) == nullptr) preempt(id, waiting.front());

@@ -107,8 +107,8 @@ struct ApplyDefrag {
 };
 /// The same of moves that somebody else found to be right and may make, for jobs for whom nobody
 /// else makes room (State::spare()): one that waits, or those of a gang. Those who move are told to
-/// stop, unless they are, and the room that they leave, or left, is kept for these jobs, which get
-/// that priority. Without moves none is kept. Who does not wait is left out.
+/// stop, unless they are, and the room that they leave is kept for these jobs, which get that
+/// priority. Without moves none is kept. Who does not wait, or does not run, is left out.
 struct MakeRoom {
   std::vector<JobId> jobs;
   std::vector<JobId> moves;  ///< ascending

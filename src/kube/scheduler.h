@@ -330,7 +330,6 @@ class Scheduler {
     std::set<std::string> ran{};           ///< uids of others of it, that had started before
     std::chrono::minutes patience{};       ///< with which it waits for room,
     MonoTime until{};                      ///< which ends then
-    std::set<JobId> movers{};              ///< who moves or has moved, as far as known
     std::map<std::string, Again> again{};  ///< uids of those whose eviction is asked for then
   };
   void resume_moves(Now now);

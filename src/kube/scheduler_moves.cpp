@@ -355,17 +355,14 @@ void Scheduler::make_room() {
   keep_room();
 }
 
-/// That of those who are gone, too. A scheduler that took over need not know any of them: it names
-/// nobody then.
 void Scheduler::keep_room() {
   const std::vector<JobId> jobs = jobs_of(moving_->asked.pods);
   for (const JobId job : jobs) state_.spare(job, true);
+  std::vector<JobId> moves;
   for (const JobId job : jobs_of(moving_->asked.moves)) {
-    if (is_active(*state_.find(job))) moving_->movers.insert(job);
+    if (is_active(*state_.find(job))) moves.push_back(job);
   }
-  if (moving_->movers.empty()) moving_->movers.insert(JobId());
-  const std::vector<JobId> moves(moving_->movers.begin(), moving_->movers.end());
-  step(engine::event::MakeRoom{jobs, moves, moving_->priority});
+  step(engine::event::MakeRoom{jobs, std::move(moves), moving_->priority});
 }
 
 /// What is left of them is as if nobody had asked.

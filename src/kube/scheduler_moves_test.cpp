@@ -684,29 +684,6 @@ TEST(SchedulerMoves, StartMoreOfAGang) {
   EXPECT_EQ(cluster.answer(), "started");
 }
 
-/// Who moved is gone by then, and who takes over does not know who that was.
-TEST(SchedulerMoves, KeepTheRoomForAGangOfWhichOneIsToBeMadeAnew) {
-  for (const bool is_taken_over : {false, true}) {
-    GangInPieces cluster;
-    cluster.ask(MovingPods::asked(cluster.gang, {"a"}));
-    ASSERT_EQ(cluster.answer(), "making");
-    cluster.remove("w3");
-    cluster.pods.erase("a");
-    cluster.scheduler->pod_gone("a");
-    cluster.settle();
-    if (is_taken_over) cluster.start();
-    cluster.remove("w2");
-    cluster.come(cluster.member("w2-again"));
-    cluster.come(cluster.make("third", "2"));
-    EXPECT_EQ(cluster.where("third"), "") << is_taken_over;
-    cluster.come(cluster.member("w3-again"));
-    for (const char* name : {"w0", "w1", "w2-again", "w3-again"}) {
-      EXPECT_NE(cluster.where(name), "") << name << is_taken_over;
-    }
-    EXPECT_EQ(cluster.answer(), "started");
-  }
-}
-
 /// Nobody is evicted by who takes over before all of it are there again.
 TEST(SchedulerMoves, WaitForAGangOfWhichOneIsToBeMadeAnew) {
   MovingPods cluster(3, 4);
