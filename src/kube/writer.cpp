@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "kube/claims.h"
+#include "kube/device_writer.h"
 #include "kube/fields.h"
 #include "os/clock.h"
 #include "os/random.h"
@@ -65,8 +66,45 @@ void Writer::bind(Bind bind, std::function<void(Bound)> done) {
   }
   workers_.urgent([this, binding = Binding{std::move(bind), std::move(done)}](Api& api) {
     ++uncertain_;
-    try_binding(api, binding);
+    binding.bind.devices.empty() ? try_binding(api, binding) : try_devices(api, binding);
   });
+}
+
+/// What its ResourceClaims are given, however often that takes; then it is bound.
+void Writer::try_devices(Api& api, Binding binding) {
+  if (!election_.may_write()) return;
+  const DevicesWritten written =
+      write_devices(api, binding.bind, [this] { return election_.may_write(); });
+  binding.may_have_devices = binding.may_have_devices || written.may_be_written;
+  const std::string doing = fmt::format("{}/{}", binding.bind.name_space, binding.bind.name);
+  switch (written.how) {
+    case DevicesWritten::How::All:
+      binding.pause = 100ms;
+      return try_binding(api, std::move(binding));
+    case DevicesWritten::How::Ended:
+      return;
+    case DevicesWritten::How::Refused:
+      log_.warn(fmt::format("{}: {}", doing, written.why));
+      return give_back(api, binding, written.why);
+    case DevicesWritten::How::Unknown:
+      break;
+  }
+  log_.warn_again(fmt::format("{}: {}", doing, written.why));
+  const std::chrono::milliseconds pause = binding.pause;
+  binding.pause = std::min<std::chrono::milliseconds>(pause * 2, kMostPause);
+  workers_.urgent_after(
+      pause, [this, binding = std::move(binding)](Api& other) { try_devices(other, binding); });
+}
+
+/// Of a pod that is not bound.
+void Writer::give_back(Api& api, const Binding& binding, std::string why) {
+  if (binding.may_have_devices && election_.may_write()) {
+    if (const auto given = give_back_devices(api, binding.bind); !given) {
+      log_.warn(given.error().message);
+    }
+  }
+  --uncertain_;
+  binding.done({binding.bind.uid, std::move(why), binding.may_have_devices});
 }
 
 void Writer::write_claims(Api& api, const Bind& bind, const std::function<void(Bound)>& done) {
@@ -91,15 +129,14 @@ void Writer::try_binding(Api& api, Binding binding) {
     metrics_.bound(os::now().mono - bind.seen);
     tell_bound(bind);
     --uncertain_;
-    return binding.done({bind.uid, ""});
+    return binding.done({bind.uid, "", true});
   }
   const std::string why =
       answer ? error_of(*answer, fmt::format("bind {}/{}", bind.name_space, bind.name)).message
              : "nobody answered its binding, and it is gone or on another node by now";
   if (standing == Standing::Elsewhere) {
     log_.warn(why);
-    --uncertain_;
-    return binding.done({bind.uid, why});
+    return give_back(api, binding, why);
   }
   log_.warn_again(answer ? why : "bind: " + answer.error().message);
   std::chrono::milliseconds pause = binding.pause;
