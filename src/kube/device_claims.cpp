@@ -138,9 +138,7 @@ void DeviceClaims::cannot_read(std::string why) {
 
 void DeviceClaims::ignore() { is_ignored_ = true; }
 
-void DeviceClaims::reserve(const Pod& pod,
-                           const std::string& /*node*/,
-                           const std::vector<DeviceStep>& steps) {
+void DeviceClaims::reserve(const Pod& pod, const std::vector<DeviceStep>& steps) {
   for (const DeviceStep& step : steps) {
     if (step.allocation.text.empty()) continue;
     const auto [at, is_new] = given_.try_emplace(step.uid, Given{.allocation = step.allocation});
@@ -154,26 +152,26 @@ void DeviceClaims::reserve(const Pod& pod,
   }
 }
 
-void DeviceClaims::release(const Pod& pod) {
-  if (pod.devices.empty()) return;
-  std::vector<std::string> over;
-  for (auto& [uid, given] : given_) {
+void DeviceClaims::release(const Pod& pod, const std::vector<DeviceStep>& steps) {
+  for (const DeviceStep& step : steps) {
+    const auto at = given_.find(step.uid);
+    if (at == given_.end()) continue;
+    Given& given = at->second;
     if (given.pods.erase(pod.uid) == 0 || !given.pods.empty()) continue;
-    if (given.may_be_written) {
-      given.until = now_ + kMayBeWritten;
-    } else {
-      over.push_back(uid);
+    if (!given.may_be_written) {
+      drop(step.uid);
+      continue;
     }
+    given.until = now_ + kMayBeWritten;
   }
-  for (const std::string& uid : over) drop(uid);
 }
 
-void DeviceClaims::handed_out(const std::string& pod) {
-  for (auto& [uid, given] : given_) {
-    const auto at = given.pods.find(pod);
-    if (at == given.pods.end()) continue;
-    at->second = true;
-    given.may_be_written = true;
+void DeviceClaims::handed_out(const std::string& pod, const std::vector<DeviceStep>& steps) {
+  for (const DeviceStep& step : steps) {
+    const auto given = given_.find(step.uid);
+    if (given == given_.end() || !given->second.pods.contains(pod)) continue;
+    given->second.pods[pod] = true;
+    given->second.may_be_written = true;
   }
 }
 

@@ -93,11 +93,11 @@ class DeviceClaims {
   /// What it takes for the pod to have its claims there; nothing: it cannot, which is where
   /// refusal() refuses it the node.
   [[nodiscard]] std::optional<std::vector<DeviceStep>> plan(const Pod& pod, const Node& node);
-  /// The claims are given so, for the pod on this node, as long as it is there.
-  void reserve(const Pod& pod, const std::string& node, const std::vector<DeviceStep>& steps);
-  void release(const Pod& pod);
+  /// The claims are given so, for the pod, as long as it is on that node.
+  void reserve(const Pod& pod, const std::vector<DeviceStep>& steps);
+  void release(const Pod& pod, const std::vector<DeviceStep>& steps);
   /// From now on it may be written, by somebody else; or it is sure that nothing was.
-  void handed_out(const std::string& pod);
+  void handed_out(const std::string& pod, const std::vector<DeviceStep>& steps);
   void not_written(const std::string& pod);
   /// Gives up what was waited for long enough.
   void pass(MonoTime now);
@@ -111,9 +111,9 @@ class DeviceClaims {
   /// What a claim has that does not say so yet.
   struct Given {
     DeviceAllocation allocation;
-    std::map<std::string, bool> pods{};///< by uid: whether it may have been written for it
-    bool may_be_written = false;       ///< for one of them, or one that is not there any more
-    std::optional<MonoTime> until{};   ///< nobody has it, and it may be written all the same
+    std::map<std::string, bool> pods{};  ///< by uid: whether it may have been written for it
+    bool may_be_written = false;         ///< for one of them, or one that is not there any more
+    std::optional<MonoTime> until{};     ///< nobody has it, and it may be written all the same
   };
   /// What was judged of a wish, as things were at that turn of the node.
   struct Judged {

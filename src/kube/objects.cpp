@@ -116,7 +116,10 @@ std::vector<PodDevices> devices_of_pod(const Json& spec, const Json& status) {
       made.claim = text(told, "resourceClaimName");
       made.is_none = made.claim.empty();
     }
-    all.push_back(std::move(made));
+    // One that it names twice it has once.
+    const bool is_new =
+        made.claim.empty() || std::ranges::find(all, made.claim, &PodDevices::claim) == all.end();
+    if (is_new) all.push_back(std::move(made));
   }
   return all;
 }

@@ -210,7 +210,7 @@ void Scheduler::place(PodEntry& entry, const std::string& node, const std::strin
   neighbours_.add(entry.pod, node);
   volumes_.use(entry.pod);
   volumes_.reserve(entry.pod, node, entry.claims);
-  devices_.reserve(entry.pod, node, entry.devices);
+  devices_.reserve(entry.pod, entry.devices);
   touch(node);
 }
 
@@ -220,7 +220,7 @@ void Scheduler::unplace(PodEntry& entry) {
   touch(entry.node);
   neighbours_.remove(entry.pod, entry.node);
   volumes_.release(entry.pod);
-  devices_.release(entry.pod);
+  devices_.release(entry.pod, entry.devices);
   const auto at = on_node_.find(entry.node);
   at->second.erase(entry.pod.uid);
   if (at->second.empty()) on_node_.erase(at);

@@ -37,7 +37,7 @@ std::optional<Scheduler::Steps> Scheduler::steps_for(const PodEntry& entry, cons
 /// From now on what is decided of devices may be written.
 void Scheduler::hand_out() {
   for (const Bind& bind : decided_.binds) {
-    if (!bind.devices.empty() && bind.claims.empty()) devices_.handed_out(bind.uid);
+    if (bind.claims.empty()) devices_.handed_out(bind.uid, bind.devices);
   }
 }
 

@@ -80,7 +80,9 @@ void Scheduler::sort_by_devices() {
     if (nodes_.contains(node)) rejudged_.insert(node);
   }
   for (const std::string& uid : device_claimants_) {
-    if (devices_.concerns(news, pods_.at(uid).pod)) relabelled_.insert(uid);
+    if (!devices_.concerns(news, pods_.at(uid).pod)) continue;
+    relabelled_.insert(uid);
+    retries_refused_ = true;  // a class that it comes into may be one that nodes admit already
   }
   sort_relabelled();
 }
