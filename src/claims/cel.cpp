@@ -182,7 +182,8 @@ class CelRun {
   }
 
   Value each(const CelNode& node) {
-    CelItems items = GF_TRY(items_of(GF_TRY(value_of(node.parts[0]))));
+    const CelValue of = GF_TRY(value_of(node.parts[0]));
+    CelItems items = GF_TRY(items_of(of));
     if (!budget_.spend(items.size())) return too_long();
     if (node.macro == "map") {
       for (CelValue& item : items) item = GF_TRY(with_variable(node.name, item, node.parts[1]));
