@@ -15,6 +15,8 @@ namespace {
 
 using Kind = CelNode::Kind;
 
+constexpr std::size_t kTextOfStep = 16;  // bytes
+
 std::unexpected<Error> no_such_key(std::string_view key) {
   return fail(Code::Usage, fmt::format("no such key: {}", printable(key)));
 }
@@ -26,13 +28,25 @@ class CelRun {
   }
 
   Result<CelValue> all() { return value_of(nodes_.size() - 1); }
+  [[nodiscard]] long spent() const { return CelBudget{}.left - budget_.left; }
 
  private:
   using Value = Result<CelValue>;
 
+  /// What is copied costs, too.
   Value value_of(std::size_t number) {
     if (!budget_.spend(1)) return too_long();
-    const CelNode& node = nodes_[number];
+    Value value = worked_out(nodes_[number]);
+    if (value && !budget_.spend(cost_of(*value))) return too_long();
+    return value;
+  }
+
+  static std::size_t cost_of(const CelValue& value) {
+    const auto* text = std::get_if<std::string>(&value.is);
+    return text == nullptr ? 0 : text->size() / kTextOfStep;
+  }
+
+  Value worked_out(const CelNode& node) {
     switch (node.kind) {
       case Kind::Literal:
         return node.value;
@@ -184,7 +198,9 @@ class CelRun {
   Value each(const CelNode& node) {
     const CelValue of = GF_TRY(value_of(node.parts[0]));
     CelItems items = GF_TRY(items_of(of));
-    if (!budget_.spend(items.size())) return too_long();
+    for (const CelValue& item : items) {
+      if (!budget_.spend(1 + cost_of(item))) return too_long();
+    }
     if (node.macro == "map") {
       for (CelValue& item : items) item = GF_TRY(with_variable(node.name, item, node.parts[1]));
       return list_of(std::move(items));
@@ -231,8 +247,11 @@ Result<CelExpression> CelExpression::read(std::string_view text) {
   return CelExpression(GF_TRY(read_cel(text)));
 }
 
-Result<bool> CelExpression::holds(const CelValue& device) const {
-  const CelValue value = GF_TRY(CelRun(syntax_, device).all());
+Result<bool> CelExpression::holds(const CelValue& device, long& steps) const {
+  CelRun run(syntax_, device);
+  const auto worked_out = run.all();
+  steps += run.spent();
+  const CelValue value = GF_TRY(worked_out);
   const auto* is = std::get_if<bool>(&value.is);
   if (is == nullptr) return fail(Code::Usage, "it is " + type_name(value) + ", not bool");
   return *is;

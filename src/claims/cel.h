@@ -20,7 +20,8 @@ class CelExpression {
 
   /// Of a device, as device_value() makes one. Errors: Usage where CEL has one, as with a field
   /// that is not there; Exhausted where it takes too long.
-  [[nodiscard]] Result<bool> holds(const CelValue& device) const;
+  /// `steps`: what that took is added, of about as many for each part and each 16 bytes of text.
+  [[nodiscard]] Result<bool> holds(const CelValue& device, long& steps) const;
 
  private:
   explicit CelExpression(CelSyntax syntax) : syntax_(std::move(syntax)) {}

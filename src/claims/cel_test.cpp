@@ -27,7 +27,8 @@ CelValue device() {
 std::string said(const std::string& text) {
   const auto expression = CelExpression::read(text);
   if (!expression) return expression.error().message;
-  const auto holds = expression->holds(device());
+  long steps = 0;
+  const auto holds = expression->holds(device(), steps);
   if (!holds) return "error: " + holds.error().message;
   return *holds ? "true" : "false";
 }
@@ -195,6 +196,17 @@ TEST(ClaimAmount, IsReadAndWrittenAsKubernetesDoes) {
   }
   EXPECT_EQ(rounded(*read_amount("1500m")), 2);
   EXPECT_EQ(rounded(*read_amount("-1500m")), -2);
+}
+
+TEST(Cel, CountsTextThatIsCopied) {
+  std::string many = "1";
+  for (int i = 2; i <= 30; ++i) many += "," + std::to_string(i);
+  const auto with = [&many](std::size_t size) {
+    return "cel.bind(x, '" + std::string(size, 'x') + "', [" + many + "].all(a, [" + many +
+           "].all(b, x != 'y')))";
+  };
+  EXPECT_EQ(said(with(10)), "true");
+  EXPECT_TRUE(said(with(8000)).starts_with("error: ")) << said(with(8000)).substr(0, 200);
 }
 
 }  // namespace

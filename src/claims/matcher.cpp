@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::size_t kMostSelectors = 4096;
 constexpr std::size_t kMostAnswers = 1'000'000;
+/// Of one selector for all devices, beside what it may take for each: one thread decides, and who
+/// makes claims shall not keep it from all others.
+constexpr long kMostSteps = 2'000'000;
+constexpr long kStepsOfDevice = 200;
 
 }  // namespace
 
@@ -25,10 +29,17 @@ const Result<bool>& Matcher::holds(const std::string& selector, const Device& de
   Known& known = at->second;
   const auto answer = known.of.find(device.serial);
   if (answer != known.of.end()) return answer->second;
-  Result<bool> worked_out = known.expression
-                                ? known.expression->holds(device.value)
-                                : Result<bool>(std::unexpected(known.expression.error()));
-  if (known.expression && !device.trouble.empty()) worked_out = fail(Code::Usage, device.trouble);
+  const bool is_long =
+      known.steps > kMostSteps + kStepsOfDevice * static_cast<long>(known.of.size());
+  Result<bool> worked_out =
+      is_long            ? Result<bool>(fail(Code::Exhausted, "it takes too long for all devices"))
+      : known.expression ? known.expression->holds(device.value, known.steps)
+                         : Result<bool>(std::unexpected(known.expression.error()));
+  // Of what cannot be read it knows nothing: what is false without that is not taken either way.
+  const bool may_hold = !worked_out || *worked_out;
+  if (known.expression && !device.trouble.empty() && may_hold) {
+    worked_out = fail(Code::Usage, device.trouble);
+  }
   ++kept_;
   return known.of.emplace(device.serial, std::move(worked_out)).first->second;
 }

@@ -23,6 +23,7 @@ class Matcher {
  private:
   struct Known {
     Result<CelExpression> expression;
+    long steps = 0;                                        ///< that it took so far
     std::unordered_map<std::uint64_t, Result<bool>> of{};  ///< by the serial of the device
   };
   [[nodiscard]] const Result<bool>& holds(const std::string& selector, const Device& device);

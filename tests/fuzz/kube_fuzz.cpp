@@ -74,7 +74,8 @@ void allocate(const nlohmann::json& document) {
 
 void select_devices(const std::string& text) {
   const auto selector = gflow::claims::CelExpression::read(text);
-  if (selector) (void)selector->holds(gflow::claims::device_value("d", {.name = "a"}));
+  long steps = 0;
+  if (selector) (void)selector->holds(gflow::claims::device_value("d", {.name = "a"}), steps);
 }
 
 }  // namespace
