@@ -15,7 +15,8 @@ namespace {
 /// Devices that one claim may be given, of the API.
 constexpr std::size_t kMostDevices = 32;
 /// Devices that are tried before what goes together is given up.
-constexpr int kMostTries = 4000;
+constexpr int kMostTries = 4000;  // for each alternative
+constexpr int kMostTriesInAll = 12'000;
 
 struct Candidate {
   const Pool* pool = nullptr;
@@ -88,9 +89,8 @@ class Allocation {
       }
     }
     if (!ask(0, 0)) {
-      const std::string why = tries_ > kMostTries
-                                  ? "too many ways to combine devices were tried in vain"
-                                  : fmt::format("no devices go together for {}", apart_);
+      const std::string why = gave_up_ ? "too many ways to combine devices were tried in vain"
+                                       : fmt::format("no devices go together for {}", apart_);
       return fail(Code::Infeasible, why);
     }
     for (std::size_t i = 0; i < claims_.size(); ++i) add_config(i);
@@ -191,12 +191,29 @@ class Allocation {
   [[nodiscard]] bool is_free(const Candidate& one, const Request& request) const {
     if (is_had_whole(one.id) || !is_tolerated(*one.device, request.tolerations)) return false;
     const auto used = parts_had(one.id);
+    if (used && !one.device->is_shared) return false;  // from when several might have it
     return has_capacity(request, *one.device, used ? &*used : nullptr) &&
            (used || has_counters(one));
   }
 
   [[nodiscard]] bool is_had_whole(const DeviceId& id) const {
     return supply_.usage.whole.contains(id) || given_usage_.whole.contains(id);
+  }
+
+  [[nodiscard]] bool is_had(const DeviceId& id) const {
+    return is_had_whole(id) || supply_.usage.parts.contains(id) || given_usage_.parts.contains(id);
+  }
+
+  /// The first of all has it, or the last one does not any more.
+  void count_counters(const Candidate& one, Amount (*change)(const Amount&, const Amount&)) {
+    const auto at = counters_taken_.find(one.pool);
+    if (at == counters_taken_.end()) return;
+    for (const auto& [set, counters] : one.device->counters) {
+      for (const auto& [name, amount] : counters) {
+        Amount& taken = at->second[set][name];
+        taken = change(taken, amount);
+      }
+    }
   }
 
   /// By others, and by what was given here; empty: nobody has a part of it.
@@ -215,7 +232,7 @@ class Allocation {
 
   [[nodiscard]] bool has_counters(const Candidate& one) const {
     if (one.device->counters.empty()) return true;
-    const std::map<std::string, Amounts> taken = counters_taken(*one.pool);
+    const std::map<std::string, Amounts>& taken = counters_taken(*one.pool);
     for (const auto& [set, counters] : one.device->counters) {
       const Amounts& there = one.pool->counters.at(set);
       for (const auto& [name, amount] : counters) {
@@ -228,14 +245,15 @@ class Allocation {
     return true;
   }
 
-  /// By all of the pool's devices that somebody has, wherever they are.
-  [[nodiscard]] std::map<std::string, Amounts> counters_taken(const Pool& pool) const {
-    std::map<std::string, Amounts> taken;
+  [[nodiscard]] const std::map<std::string, Amounts>& counters_taken(const Pool& pool) const {
+    const auto [at, is_new] = counters_taken_.try_emplace(&pool);
+    std::map<std::string, Amounts>& taken = at->second;
+    if (!is_new) return taken;
     for (const SharedSlice& slice : pool.slices) {
       for (const Device& device : slice->devices) {
         if (device.counters.empty()) continue;
         const DeviceId id{pool.driver, pool.name, device.name};
-        if (!is_had_whole(id) && !parts_had(id)) continue;
+        if (!is_had(id)) continue;
         for (const auto& [set, counters] : device.counters) {
           for (const auto& [name, amount] : counters) {
             taken[set][name] = sum(taken[set][name], amount);
@@ -291,10 +309,8 @@ class Allocation {
       waste += per_mille(capacity.value, most.at(name));
     }
     bool is_whole = true;
-    const auto taken =
-        one.device->counters.empty() ? std::map<std::string, Amounts>{} : counters_taken(*one.pool);
     for (const auto& [set, counters] : one.device->counters) {
-      is_whole = is_whole && !taken.contains(set);
+      is_whole = is_whole && !counters_taken(*one.pool).contains(set);
       for (const auto& [name, amount] : counters) {
         waste += per_mille(amount, most_counters.at(name));
       }
@@ -309,7 +325,9 @@ class Allocation {
     for (const Option& option : options_[claim][request]) {
       if (given_[claim].devices.size() + option.count > kMostDevices) continue;
       const Place from{claim, request, &option};
+      const int most = std::exchange(most_, std::min(tries_ + kMostTries, kMostTriesInAll));
       if (pick(from, 0, 0)) return true;
+      most_ = most;
     }
     if (apart_.empty()) apart_ = "resourceclaim " + claims_[claim].name;
     return false;
@@ -327,7 +345,10 @@ class Allocation {
     if (picked == option.count) return ask(place.claim, place.request + 1);
     const std::size_t last = option.candidates.size() - (option.count - picked);
     for (std::size_t i = from; i <= last; ++i) {
-      if (++tries_ > kMostTries) return false;
+      if (++tries_ > most_) {
+        gave_up_ = true;
+        return false;
+      }
       const Candidate& one = option.candidates[i];
       if (is_free(one, *option.request) && suits(place.claim, *option.request, one)) {
         give(place.claim, *option.request, one);
@@ -364,6 +385,7 @@ class Allocation {
                        .where = where_of(*one.slice, *one.device),
                        .binds_to_node = one.device->binds_to_node};
     if (device.is_shared) device.consumed = consumed_by(request, *one.device);
+    if (!is_had(one.id)) count_counters(one, sum);
     given_usage_.add(device);
     given_[claim].devices.push_back(std::move(device));
     picked_.push_back({{claim, request.name}, &one});
@@ -372,6 +394,7 @@ class Allocation {
 
   void take_back(std::size_t claim) {
     given_usage_.remove(given_[claim].devices.back());
+    if (!is_had(picked_.back().second->id)) count_counters(*picked_.back().second, difference);
     given_[claim].devices.pop_back();
     picked_.pop_back();
     chosen_classes_.pop_back();
@@ -414,6 +437,11 @@ class Allocation {
   std::vector<std::string> chosen_classes_;  ///< of these
   std::string apart_;                        ///< for which it was not found first
   int tries_ = 0;
+  int most_ = kMostTries;  ///< of these, for the alternative that is tried
+  bool gave_up_ = false;
+  /// By all of a pool's devices that somebody has, wherever they are: as others have them, and what
+  /// was given here.
+  mutable std::map<const Pool*, std::map<std::string, Amounts>> counters_taken_;
 };
 
 }  // namespace
@@ -425,7 +453,14 @@ void Usage::add(const GivenDevice& device) {
   }
   ++holders[device.id];
   Amounts& used = parts[device.id];
-  for (const auto& [name, amount] : device.consumed) used[name] = sum(used[name], amount);
+  for (const auto& [name, amount] : device.consumed) {
+    used[name] = sum(used[name], std::max(amount, Amount{}));  // less than nothing makes no room
+  }
+}
+
+bool Usage::is_double(const DeviceId& device) const {
+  const auto at = whole.find(device);
+  return at != whole.end() && (at->second > 1 || parts.contains(device));
 }
 
 void Usage::remove(const GivenDevice& device) {
@@ -442,7 +477,9 @@ void Usage::remove(const GivenDevice& device) {
     return;
   }
   Amounts& used = parts[device.id];
-  for (const auto& [name, amount] : device.consumed) used[name] = difference(used[name], amount);
+  for (const auto& [name, amount] : device.consumed) {
+    used[name] = difference(used[name], std::max(amount, Amount{}));
+  }
 }
 
 Result<std::vector<Given>> allocate(const Supply& supply, const std::vector<Asked>& claims) {

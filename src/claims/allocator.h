@@ -77,6 +77,8 @@ struct Usage {
 
   void add(const GivenDevice& device);
   void remove(const GivenDevice& device);
+  /// More have it than may.
+  [[nodiscard]] bool is_double(const DeviceId& device) const;
 };
 
 /// A claim to be allocated.

@@ -290,5 +290,74 @@ TEST_F(ClaimAllocator, NamesWhatItDoesNotAllocate) {
   EXPECT_EQ(had({spec}), "it asks for adminAccess");
 }
 
+TEST_F(ClaimAllocator, MakesNoRoomOfLessThanNothing) {
+  pool("p", {shared("a", "80Gi")});
+  Request less = request();
+  less.capacity["memory"] = amount("-70Gi");
+  EXPECT_EQ(had({claim({less})}), "Insufficient devices of class gpu for resourceclaim c0");
+  GivenDevice theirs{.request = "r", .id = {"gpu.example.com", "p", "a"}, .is_shared = true};
+  theirs.consumed["memory"] = amount("-70Gi");
+  usage.add(theirs);
+  Request most = request();
+  most.capacity["memory"] = amount("80Gi");
+  EXPECT_EQ(had({claim({most})}), "gpus=a");
+  EXPECT_EQ(had({claim({most})}), "Insufficient devices of class gpu for resourceclaim c0");
+  usage.remove(theirs);
+  EXPECT_EQ(had({claim({most})}), "Insufficient devices of class gpu for resourceclaim c0");
+}
+
+TEST_F(ClaimAllocator, KeepsWholeWhatOthersHavePartsOf) {
+  pool("p", {gpu("a", "80Gi"), gpu("b", "80Gi")});
+  GivenDevice part{.request = "r", .id = {"gpu.example.com", "p", "a"}, .is_shared = true};
+  part.consumed["memory"] = amount("10Gi");
+  usage.add(part);
+  EXPECT_FALSE(usage.is_double(part.id));
+  Request some = request();
+  some.capacity["memory"] = amount("20Gi");
+  EXPECT_EQ(had({claim({some})}), "gpus=b");
+  EXPECT_EQ(had({claim({some})}), "Insufficient devices of class gpu for resourceclaim c0");
+  part.is_shared = false;
+  usage.add(part);
+  EXPECT_TRUE(usage.is_double(part.id));
+}
+
+TEST_F(ClaimAllocator, TriesTheNextAlternativeAfterOneThatIsTooHard) {
+  std::vector<Device> devices;
+  for (int i = 0; i < 33; ++i) {
+    devices.push_back(gpu(fmt::format("g{:02}", i), "80Gi"));
+    devices.back().attributes["model"].text = fmt::format("m{}", i % 3);
+  }
+  pool("p", std::move(devices));
+  ClaimSpec spec;
+  spec.requests.push_back({request("gpus/hard", 12), request("gpus/easy", 1)});
+  spec.constraints.push_back({false, "gpu.example.com/model", {"gpus"}});
+  EXPECT_EQ(had({spec}), "gpus/easy=g00");
+  spec.requests[0].pop_back();
+  EXPECT_EQ(had({spec}), "too many ways to combine devices were tried in vain");
+}
+
+TEST_F(ClaimAllocator, PassesOverWhatItCannotReadWhereItIsNotTakenAnyway) {
+  Device unread = gpu("a", "80Gi");
+  unread.trouble = "attribute x cannot be read";
+  pool("p", {unread, gpu("b", "40Gi")});
+  Request other = request();
+  other.selectors = {R"(device.capacity["gpu.example.com"].memory == quantity("40Gi"))"};
+  EXPECT_EQ(had({claim({other})}), "gpus=b");
+  other.selectors = {R"(device.driver == "gpu.example.com")"};
+  EXPECT_NE(had({claim({other})}).find("attribute x cannot be read"), std::string::npos);
+}
+
+TEST_F(ClaimAllocator, GivesUpSelectorsThatTakeTooLong) {
+  std::string many = "1";
+  for (int i = 2; i <= 100; ++i) many += "," + std::to_string(i);
+  Request slow = request();
+  slow.selectors = {fmt::format("[{0}].all(a, [{0}].all(b, true))", many)};
+  std::vector<Device> devices;
+  for (int i = 0; i < 200; ++i) devices.push_back(gpu(fmt::format("g{:03}", i), "80Gi"));
+  pool("p", std::move(devices));
+  EXPECT_NE(had({claim({slow})}).find("it takes too long for all devices"), std::string::npos)
+      << had({claim({slow})});
+}
+
 }  // namespace
 }  // namespace gflow::claims

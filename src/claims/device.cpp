@@ -164,6 +164,7 @@ Amount consumed_of(const std::optional<Amount>& asked, const Capacity& capacity)
 }
 
 bool is_allowed(const Amount& consumed, const Capacity& capacity) {
+  if (consumed < Amount{}) return false;
   if (!capacity.policy) return true;
   const RequestPolicy& policy = *capacity.policy;
   if (policy.otherwise && consumed == *policy.otherwise) return true;
