@@ -19,7 +19,6 @@ using How = DevicesWritten::How;
 
 constexpr std::string_view kFinalizer = "resource.kubernetes.io/delete-protection";
 constexpr int kMostConflicts = 5;
-constexpr std::chrono::seconds kDeviceLimit{5};
 
 std::string claim_path(const Bind& bind, const DeviceStep& step) {
   return fmt::format(
@@ -62,11 +61,8 @@ bool is_reserved_for(const Json& claim, const std::string& pod) {
 /// One claim, as it was read last.
 class ClaimWriter {
  public:
-  ClaimWriter(Api& api,
-              const Bind& bind,
-              const DeviceStep& step,
-              const std::function<bool()>& may_write)
-      : api_(api), bind_(bind), step_(step), may_write_(may_write) {}
+  ClaimWriter(const Asks& ask, const Bind& bind, const DeviceStep& step, const WriteLease& lease)
+      : ask_(ask), bind_(bind), step_(step), lease_(lease) {}
 
   DevicesWritten write() {
     for (int conflicts = 0; conflicts < kMostConflicts; ++conflicts) {
@@ -106,7 +102,7 @@ class ClaimWriter {
 
   std::optional<DevicesWritten> read() {
     is_conflict_ = false;
-    const auto answer = api_.ask({.path = claim_path(bind_, step_), .limit = kDeviceLimit});
+    const auto answer = ask_({.path = claim_path(bind_, step_), .limit = lease_.limit});
     if (!answer) return unknown(answer.error().message);
     if (answer->is_passing()) return unknown(error_text(*answer, "read"));
     if (!answer->is_ok()) return refused(error_text(*answer, "read"));
@@ -133,11 +129,11 @@ class ClaimWriter {
 
   /// What was written is what it is from then on.
   std::optional<DevicesWritten> put(const char* what) {
-    if (!may_write_()) return DevicesWritten{How::Ended, "", may_be_written_};
-    const auto answer = api_.ask({.method = "PUT",
-                                  .path = claim_path(bind_, step_) + what,
-                                  .body = text_of_json(claim_),
-                                  .limit = kDeviceLimit});
+    if (!lease_.may_write()) return DevicesWritten{How::Ended, "", may_be_written_};
+    const auto answer = ask_({.method = "PUT",
+                              .path = claim_path(bind_, step_) + what,
+                              .body = text_of_json(claim_),
+                              .limit = lease_.limit});
     if (!answer) return unknown(answer.error().message);
     if (answer->is_passing()) return unknown(error_text(*answer, "allocate"));
     if (answer->status == 409) {
@@ -162,34 +158,71 @@ class ClaimWriter {
     return {How::Unknown, std::move(why), may_be_written_};
   }
 
-  Api& api_;
+  const Asks& ask_;
   const Bind& bind_;
   const DeviceStep& step_;
-  const std::function<bool()>& may_write_;
+  const WriteLease& lease_;
   Json claim_;
   bool is_conflict_ = false;
   bool may_be_written_ = false;
 };
 
-/// Nobody has it any more: what it was given is free. One that somebody has by now is a conflict.
-Result<void> deallocate(Api& api, const Bind& bind, const DeviceStep& step, Json claim) {
+/// A request of giving back; whether it was done, and what the claim is by then.
+DevicesWritten asked_to_give_back(const Asks& ask,
+                                  const Request& request,
+                                  const WriteLease& lease,
+                                  Json& claim) {
+  claim = nullptr;
+  if (!lease.may_write()) return {How::Ended};
+  const auto answer = ask(request);
+  if (!answer) return {How::Unknown, answer.error().message};
+  if (answer->status == 404 || answer->status == 409) return {How::All};  // somebody else's by now
+  if (!answer->is_ok()) {
+    return {answer->is_passing() ? How::Unknown : How::Refused,
+            error_of(*answer, "give back devices: " + request.path).message};
+  }
+  claim = Json::parse(answer->body, nullptr, false);
+  return {How::All};
+}
+
+DevicesWritten give_back_one(const Asks& ask,
+                             const Bind& bind,
+                             const DeviceStep& step,
+                             const WriteLease& lease) {
+  const Json gone = {{"$patch", "delete"}, {"uid", bind.uid}};
+  const Json patch = {{"metadata", {{"uid", step.uid}}},
+                      {"status", {{"reservedFor", Json::array({gone})}}}};
+  Json claim;
+  DevicesWritten done =
+      asked_to_give_back(ask,
+                         {.method = "PATCH",
+                          .path = claim_path(bind, step) + "/status",
+                          .body = text_of_json(patch),
+                          .content_type = "application/strategic-merge-patch+json",
+                          .limit = lease.limit},
+                         lease,
+                         claim);
   const Json& status = part(claim, "status");
-  if (!part(status, "reservedFor").empty() || part(status, "allocation").is_null()) return {};
+  const bool is_had =
+      !part(status, "reservedFor").empty() || !part(status, "allocation").is_object();
+  if (done.how != How::All || is_had) return done;
+  // Nobody has it any more: what it was given is free. One that somebody has by now is a conflict.
   claim["status"].erase("allocation");
-  const Answer answer = GF_TRY(api.ask({.method = "PUT",
-                                        .path = claim_path(bind, step) + "/status",
-                                        .body = text_of_json(claim),
-                                        .limit = kDeviceLimit}));
-  if (answer.is_ok() || answer.status == 404 || answer.status == 409) return {};
-  return std::unexpected(error_of(answer, "give back the devices of " + step.name));
+  return asked_to_give_back(ask,
+                            {.method = "PUT",
+                             .path = claim_path(bind, step) + "/status",
+                             .body = text_of_json(claim),
+                             .limit = lease.limit},
+                            lease,
+                            claim);
 }
 
 }  // namespace
 
-DevicesWritten write_devices(Api& api, const Bind& bind, const std::function<bool()>& may_write) {
+DevicesWritten write_devices(const Asks& ask, const Bind& bind, const WriteLease& lease) {
   bool may_be_written = false;
   for (const DeviceStep& step : bind.devices) {
-    DevicesWritten one = ClaimWriter(api, bind, step, may_write).write();
+    DevicesWritten one = ClaimWriter(ask, bind, step, lease).write();
     may_be_written = may_be_written || one.may_be_written;
     if (one.how == How::All) continue;
     one.may_be_written = may_be_written;
@@ -198,23 +231,12 @@ DevicesWritten write_devices(Api& api, const Bind& bind, const std::function<boo
   return {How::All, "", may_be_written};
 }
 
-Result<void> give_back_devices(Api& api, const Bind& bind) {
+DevicesWritten give_back_devices(const Asks& ask, const Bind& bind, const WriteLease& lease) {
   for (const DeviceStep& step : bind.devices) {
-    Json gone = {{"$patch", "delete"}, {"uid", bind.uid}};
-    const Json patch = {{"metadata", {{"uid", step.uid}}},
-                        {"status", {{"reservedFor", Json::array({std::move(gone)})}}}};
-    const Answer answer = GF_TRY(api.ask({.method = "PATCH",
-                                          .path = claim_path(bind, step) + "/status",
-                                          .body = text_of_json(patch),
-                                          .content_type = "application/strategic-merge-patch+json",
-                                          .limit = kDeviceLimit}));
-    if (answer.status == 404 || answer.status == 409) continue;  // another has its name
-    if (!answer.is_ok()) {
-      return std::unexpected(error_of(answer, "give back resourceclaim " + step.name));
-    }
-    GF_CHECK(deallocate(api, bind, step, Json::parse(answer.body, nullptr, false)));
+    DevicesWritten one = give_back_one(ask, bind, step, lease);
+    if (one.how != How::All) return one;
   }
-  return {};
+  return {How::All};
 }
 
 }  // namespace gflow::kube

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -23,14 +24,25 @@ struct DevicesWritten {
   bool may_be_written = false;  ///< some of it
 };
 
-/// Writes allocations and whom they are reserved for, of bind.devices. Asked for again it changes
-/// nothing. `may_write` is asked before each request that changes something.
-[[nodiscard]] DevicesWritten write_devices(Api& api,
-                                           const Bind& bind,
-                                           const std::function<bool()>& may_write);
+/// The API server, as Api::ask().
+using Asks = std::function<Result<Answer>(const Request&)>;
 
-/// The pod is not bound: they are reserved for it no more, and what nobody else has is free. What
-/// cannot be written now is as kube-scheduler leaves it: the claims keep what they have.
-[[nodiscard]] Result<void> give_back_devices(Api& api, const Bind& bind);
+/// What may be sent.
+struct WriteLease {
+  std::function<bool()> may_write;  ///< asked before each request that changes something
+  std::chrono::milliseconds limit;  ///< that one may take
+};
+
+/// Writes allocations and whom they are reserved for, of bind.devices. Asked for again it changes
+/// nothing.
+[[nodiscard]] DevicesWritten write_devices(const Asks& ask,
+                                           const Bind& bind,
+                                           const WriteLease& lease);
+
+/// The pod is not bound: they are reserved for it no more, and what nobody else has is free. Asked
+/// for again it does what is left of it.
+[[nodiscard]] DevicesWritten give_back_devices(const Asks& ask,
+                                               const Bind& bind,
+                                               const WriteLease& lease);
 
 }  // namespace gflow::kube

@@ -13,6 +13,7 @@
 
 #include "kube/api.h"
 #include "kube/binding.h"
+#include "kube/device_writer.h"
 #include "kube/election.h"
 #include "kube/log.h"
 #include "kube/metrics.h"
@@ -66,6 +67,7 @@ class Writer {
     BindTries tries{};
     std::chrono::milliseconds pause{100};  ///< before the next try
     bool may_have_devices = false;
+    std::string refused{};  ///< why it is not bound
   };
   struct Eviction {
     Evict evict;
@@ -79,7 +81,9 @@ class Writer {
   };
   void write_claims(Api& api, const Bind& bind, const std::function<void(Bound)>& done);
   void try_devices(Api& api, Binding binding);
-  void give_back(Api& api, const Binding& binding, std::string why);
+  void give_back(Api& api, Binding binding);
+  void again(Binding binding, void (Writer::*what)(Api&, Binding));
+  [[nodiscard]] WriteLease lease() const;
   void try_binding(Api& api, Binding binding);
   void tell_bound(const Bind& bind);
   void try_eviction(Api& api, Eviction eviction);
