@@ -14,6 +14,8 @@ namespace {
 
 /// For which what may be written is waited for; the API server carries out a request no later.
 constexpr std::chrono::seconds kMayBeWritten{60};
+/// For which what was read before is gone by.
+constexpr std::chrono::seconds kMayBeUnread{60};
 constexpr std::size_t kMostJudged = 200'000;
 
 }  // namespace
@@ -79,20 +81,16 @@ void DeviceClaims::put(ResourceClaim claim) {
   }
   claim_names_[uid] = name;
   news_.claims.insert(name);
-  if (claim.allocation) {
-    drop(uid);
-    use(uid, claim.allocation->devices);
-  } else if (!given_.contains(uid)) {
-    use(uid, {});
-  }
   specs_.insert_or_assign(uid, Shared(DeviceWish::Spec{claim.spec_text, claim.spec}));
   claims_.insert_or_assign(name, std::move(claim));
+  use_all_of(uid);
+  end_given(uid);
 }
 
 void DeviceClaims::claim_gone(const std::string& uid) {
   const auto at = claim_names_.find(uid);
   if (at == claim_names_.end()) return;
-  drop(uid);
+  given_.erase(uid);  // nothing is written to one that is gone
   use(uid, {});
   specs_.erase(uid);
   news_.claims.insert(at->second);
@@ -111,29 +109,95 @@ void DeviceClaims::use(const std::string& claim, std::vector<claims::GivenDevice
   }
   if (devices.empty()) return;
   changed(devices);
-  for (const claims::GivenDevice& device : devices) usage_.add(device);
+  for (const claims::GivenDevice& device : devices) {
+    usage_.add(device);
+    if (usage_.is_double(device.id)) warn_of_double(claim, device.id);
+  }
   used_[claim] = std::move(devices);
+}
+
+void DeviceClaims::warn_of_double(const std::string& claim, const claims::DeviceId& device) {
+  const auto name_of = [this](const std::string& uid) {
+    const auto at = claim_names_.find(uid);
+    return at == claim_names_.end() ? uid : at->second;
+  };
+  const auto has_it = [&device](const auto& one) {
+    return std::ranges::any_of(one.second, [&](const auto& its) { return its.id == device; });
+  };
+  const auto other = std::ranges::find_if(used_, has_it);
+  doubles_.push_back(
+      fmt::format("device {} of pool {} ({}) is given to resourceclaim {} and to {}",
+                  device.device,
+                  device.pool,
+                  device.driver,
+                  name_of(claim),
+                  other == used_.end() ? "itself once more" : name_of(other->first)));
+}
+
+/// What it says that it has, and what it is given beside that.
+void DeviceClaims::use_all_of(const std::string& claim) {
+  std::vector<claims::GivenDevice> devices;
+  const ResourceClaim* known = claim_with(claim);
+  if (known != nullptr && known->allocation) devices = known->allocation->devices;
+  if (const auto given = given_.find(claim); given != given_.end()) {
+    const std::size_t said = devices.size();
+    for (const claims::GivenDevice& one : given->second.allocation.devices) {
+      const auto end = devices.begin() + static_cast<std::ptrdiff_t>(said);
+      const auto is_same = [&one](const claims::GivenDevice& its) { return its.id == one.id; };
+      if (std::none_of(devices.begin(), end, is_same)) devices.push_back(one);
+    }
+  }
+  use(claim, std::move(devices));
 }
 
 /// What was given and is not written, or said by the claim itself.
 void DeviceClaims::drop(const std::string& claim) {
   if (given_.erase(claim) == 0) return;
-  use(claim, {});
+  use_all_of(claim);
   if (const auto name = claim_names_.find(claim); name != claim_names_.end()) {
     news_.claims.insert(name->second);
   }
 }
 
+/// The one rule for that: nobody who could still write it, and the claim itself or time say so.
+void DeviceClaims::end_given(const std::string& claim) {
+  const auto at = given_.find(claim);
+  if (at == given_.end()) return;
+  Given& given = at->second;
+  if (!given.pods.empty() || !given.writers.empty()) {
+    given.until.reset();
+    return;
+  }
+  const ResourceClaim* known = claim_with(claim);
+  if (!given.may_be_written || (known != nullptr && known->allocation)) return drop(claim);
+  given.until = given.until.value_or(now_ + kMayBeWritten);
+}
+
 void DeviceClaims::know() {
   is_known_ = true;
-  why_unread_.clear();
+  unread_.clear();
   news_.are_all_claims = true;
 }
 
-void DeviceClaims::cannot_read(std::string why) {
-  if (is_known_ || why_unread_ == why) return;
-  why_unread_ = std::move(why);
-  news_.are_all_claims = true;
+void DeviceClaims::cannot_read(const std::string& kind, std::string why) {
+  const auto [at, is_new] = unread_.try_emplace(kind, Unread{.since = now_});
+  Unread& unread = at->second;
+  if (unread.why == why) return;
+  unread.why = std::move(why);
+  if (!is_known_) unread.is_told = true;
+  if (unread.is_told) news_.are_all_claims = true;
+}
+
+void DeviceClaims::can_read(const std::string& kind) {
+  const auto at = unread_.find(kind);
+  if (at == unread_.end()) return;
+  if (at->second.is_told) news_.are_all_claims = true;
+  unread_.erase(at);
+}
+
+void DeviceClaims::node_changed(const std::string& node) {
+  ++turns_[node];
+  news_.nodes.insert(node);
 }
 
 void DeviceClaims::ignore() { is_ignored_ = true; }
@@ -142,10 +206,10 @@ void DeviceClaims::reserve(const Pod& pod, const std::vector<DeviceStep>& steps)
   for (const DeviceStep& step : steps) {
     if (step.allocation.text.empty()) continue;
     const auto [at, is_new] = given_.try_emplace(step.uid, Given{.allocation = step.allocation});
-    at->second.pods.try_emplace(pod.uid, false);
+    at->second.pods.insert(pod.uid);
     at->second.until.reset();
     if (!is_new) continue;
-    use(step.uid, step.allocation.devices);
+    use_all_of(step.uid);
     if (const auto name = claim_names_.find(step.uid); name != claim_names_.end()) {
       news_.claims.insert(name->second);
     }
@@ -153,37 +217,33 @@ void DeviceClaims::reserve(const Pod& pod, const std::vector<DeviceStep>& steps)
 }
 
 void DeviceClaims::release(const Pod& pod, const std::vector<DeviceStep>& steps) {
+  bound(pod.uid, steps);
+}
+
+void DeviceClaims::bound(const std::string& pod, const std::vector<DeviceStep>& steps) {
   for (const DeviceStep& step : steps) {
     const auto at = given_.find(step.uid);
-    if (at == given_.end()) continue;
-    Given& given = at->second;
-    if (given.pods.erase(pod.uid) == 0 || !given.pods.empty()) continue;
-    if (!given.may_be_written) {
-      drop(step.uid);
-      continue;
-    }
-    given.until = now_ + kMayBeWritten;
+    if (at != given_.end() && at->second.pods.erase(pod) > 0) end_given(step.uid);
   }
 }
 
 void DeviceClaims::handed_out(const std::string& pod, const std::vector<DeviceStep>& steps) {
   for (const DeviceStep& step : steps) {
     const auto given = given_.find(step.uid);
-    if (given == given_.end() || !given->second.pods.contains(pod)) continue;
-    given->second.pods[pod] = true;
-    given->second.may_be_written = true;
+    if (given != given_.end() && given->second.pods.contains(pod)) {
+      given->second.writers.insert(pod);
+    }
   }
 }
 
-void DeviceClaims::not_written(const std::string& pod) {
+void DeviceClaims::handed_back(const std::string& pod, bool may_be_written) {
+  std::vector<std::string> claims;
   for (auto& [uid, given] : given_) {
-    const auto at = given.pods.find(pod);
-    if (at == given.pods.end()) continue;
-    at->second = false;
-    // Another of them may have it written.
-    given.may_be_written =
-        std::ranges::any_of(given.pods, [](const auto& one) { return one.second; });
+    if (given.writers.erase(pod) == 0) continue;
+    given.may_be_written = given.may_be_written || may_be_written;
+    claims.push_back(uid);
   }
+  for (const std::string& uid : claims) end_given(uid);
 }
 
 void DeviceClaims::pass(MonoTime now) {
@@ -193,12 +253,21 @@ void DeviceClaims::pass(MonoTime now) {
     if (given.until && *given.until <= now) over.push_back(uid);
   }
   for (const std::string& uid : over) drop(uid);
+  for (auto& [kind, unread] : unread_) {
+    if (unread.is_told || now < unread.since + kMayBeUnread) continue;
+    unread.is_told = true;
+    news_.are_all_claims = true;
+  }
 }
 
 std::optional<MonoTime> DeviceClaims::wake() const {
   std::optional<MonoTime> first;
   for (const auto& [uid, given] : given_) {
     if (given.until) first = std::min(first.value_or(*given.until), *given.until);
+  }
+  for (const auto& [kind, unread] : unread_) {
+    const MonoTime then = unread.since + kMayBeUnread;
+    if (!unread.is_told) first = std::min(first.value_or(then), then);
   }
   return first;
 }
@@ -212,6 +281,14 @@ bool DeviceClaims::concerns(const DeviceNews& news, const Pod& pod) const {
 const ResourceClaim* DeviceClaims::claim_of(const Pod& pod, const PodDevices& of) const {
   const auto at = claims_.find(pod.name_space + "/" + of.claim);
   return at == claims_.end() ? nullptr : &at->second;
+}
+
+/// Of this uid; null: it is not there any more.
+const ResourceClaim* DeviceClaims::claim_with(const std::string& uid) const {
+  const auto name = claim_names_.find(uid);
+  if (name == claim_names_.end()) return nullptr;
+  const auto at = claims_.find(name->second);
+  return at == claims_.end() || at->second.uid != uid ? nullptr : &at->second;
 }
 
 /// That it has, or is given.
@@ -243,11 +320,10 @@ std::string DeviceClaims::lack_of(const Pod& pod, const PodDevices& of) const {
 DeviceWish DeviceClaims::wish_of(const Pod& pod) const {
   DeviceWish wish;
   if (pod.devices.empty() || is_ignored_) return wish;
-  if (!is_known_) {
-    wish.trouble = why_unread_.empty() ? "resourceclaims are not read yet"
-                                       : "resourceclaims cannot be read: " + why_unread_;
-    return wish;
+  for (const auto& [kind, unread] : unread_) {
+    if (unread.is_told) return {.trouble = "resourceclaims cannot be read: " + unread.why};
   }
+  if (!is_known_) return {.trouble = "resourceclaims are not read yet"};
   for (const PodDevices& one : pod.devices) {
     if (one.is_none) continue;
     if (std::string lack = lack_of(pod, one); !lack.empty()) return {.trouble = std::move(lack)};
@@ -323,17 +399,21 @@ std::string DeviceClaims::refusal(const Node& node, const DeviceWish& wish) {
     if (!meets_any(node, *terms)) return "node(s) did not have the resourceclaim's devices";
   }
   if (wish.open.empty()) return {};
-  if (kept_ > kMostJudged) {
-    judged_.clear();
-    kept_ = 0;
-  }
-  const auto [at, is_new] = judged_[wish].try_emplace(node.name);
-  kept_ += is_new ? 1 : 0;
-  Judged& judged = at->second;
+  Judged& judged = judged_of(node.name, wish);
   const std::uint64_t turn = turn_of(node.name);
   if (judged.turn == turn) return judged.refusal;
   judged = {turn, judge(node, wish)};
   return judged.refusal;
+}
+
+DeviceClaims::Judged& DeviceClaims::judged_of(const std::string& node, const DeviceWish& wish) {
+  if (kept_ > kMostJudged) {
+    judged_.clear();
+    kept_ = 0;
+  }
+  const auto [at, is_new] = judged_[wish].try_emplace(node);
+  kept_ += is_new ? 1 : 0;
+  return at->second;
 }
 
 std::optional<std::vector<DeviceStep>> DeviceClaims::plan(const Pod& pod, const Node& node) {
@@ -342,7 +422,10 @@ std::optional<std::vector<DeviceStep>> DeviceClaims::plan(const Pod& pod, const 
   if (wish.is_empty() && (pod.devices.empty() || is_ignored_)) return steps;
   if (!refusal(node, wish).empty()) return std::nullopt;
   auto given = allocate(node, wish);
-  if (!given) return std::nullopt;
+  if (!given) {  // it is refused from then on, or the engine would have it there for ever
+    judged_of(node.name, wish) = {turn_of(node.name), given.error().message};
+    return std::nullopt;
+  }
   std::size_t next = 0;
   for (const PodDevices& one : pod.devices) {
     if (one.is_none) continue;

@@ -69,8 +69,9 @@ struct DeviceNews {
 };
 
 /// The ResourceClaims of pods and the devices for them, by kube-scheduler's rules of
-/// DynamicResources. What was decided counts as given from then on, and where nobody knows whether
-/// it was written for a minute, or until the claim says so. Who has no claim costs nothing.
+/// DynamicResources. What was decided counts as given from then on: until none of its pods waits to
+/// be bound, nobody is writing it any more, and the claim says what it has, or where nobody knows
+/// whether it was written a minute has passed since. Who has no claim costs nothing.
 class DeviceClaims {
  public:
   void put(claims::Slice slice);
@@ -82,8 +83,12 @@ class DeviceClaims {
   /// All were told. Pods with claims wait until then.
   void know();
   [[nodiscard]] bool is_known() const { return is_known_; }
-  /// Why they cannot be read, for the pods that wait for that.
-  void cannot_read(std::string why);
+  /// Why such objects cannot be read, for the pods that wait for that: from the first on, and once
+  /// all were told where it lasts for a minute; until they can be.
+  void cannot_read(const std::string& kind, std::string why);
+  void can_read(const std::string& kind);
+  /// Its labels are others, or it is another of this name.
+  void node_changed(const std::string& node);
   /// It is not told of any, and judges none.
   void ignore();
 
@@ -96,9 +101,12 @@ class DeviceClaims {
   /// The claims are given so, for the pod, as long as it is on that node.
   void reserve(const Pod& pod, const std::vector<DeviceStep>& steps);
   void release(const Pod& pod, const std::vector<DeviceStep>& steps);
-  /// From now on it may be written, by somebody else; or it is sure that nothing was.
+  /// The pod is on its node: what the claims say counts.
+  void bound(const std::string& pod, const std::vector<DeviceStep>& steps);
+  /// From now on somebody else may write it, until he says that he does not any more: then
+  /// something may be written, or it is sure that nothing was.
   void handed_out(const std::string& pod, const std::vector<DeviceStep>& steps);
-  void not_written(const std::string& pod);
+  void handed_back(const std::string& pod, bool may_be_written);
   /// Gives up what was waited for long enough.
   void pass(MonoTime now);
   [[nodiscard]] std::optional<MonoTime> wake() const;
@@ -106,14 +114,22 @@ class DeviceClaims {
   /// Since this was asked.
   [[nodiscard]] DeviceNews take_news() { return std::exchange(news_, {}); }
   [[nodiscard]] bool concerns(const DeviceNews& news, const Pod& pod) const;
+  /// Sentences: devices that two claims have though one may, since this was asked.
+  [[nodiscard]] std::vector<std::string> take_doubles() { return std::exchange(doubles_, {}); }
 
  private:
-  /// What a claim has that does not say so yet.
+  /// What a claim has that does not say so yet, or may be given once more.
   struct Given {
     DeviceAllocation allocation;
-    std::map<std::string, bool> pods{};  ///< by uid: whether it may have been written for it
-    bool may_be_written = false;         ///< for one of them, or one that is not there any more
-    std::optional<MonoTime> until{};     ///< nobody has it, and it may be written all the same
+    std::set<std::string> pods{};     ///< uids: they are to have it, and are not bound
+    std::set<std::string> writers{};  ///< uids: somebody is writing it for these
+    bool may_be_written = false;      ///< by one who does not write any more
+    std::optional<MonoTime> until{};  ///< none of the two, and it may be written all the same
+  };
+  struct Unread {
+    std::string why;
+    MonoTime since{};
+    bool is_told = false;  ///< to pods that wait
   };
   /// What was judged of a wish, as things were at that turn of the node.
   struct Judged {
@@ -124,13 +140,18 @@ class DeviceClaims {
   void changed(const std::string& driver, const std::string& pool);
   void changed(const std::vector<claims::GivenDevice>& devices);
   void use(const std::string& claim, std::vector<claims::GivenDevice> devices);
+  void warn_of_double(const std::string& claim, const claims::DeviceId& device);
+  [[nodiscard]] Judged& judged_of(const std::string& node, const DeviceWish& wish);
+  void use_all_of(const std::string& claim);
   void drop(const std::string& claim);
+  void end_given(const std::string& claim);
   [[nodiscard]] std::uint64_t turn_of(const std::string& node) const;
   [[nodiscard]] Result<std::vector<claims::Given>> allocate(const Node& node,
                                                             const DeviceWish& wish);
   [[nodiscard]] std::string judge(const Node& node, const DeviceWish& wish);
   [[nodiscard]] bool is_here(const claims::Where& where, const Node& node);
   [[nodiscard]] const ResourceClaim* claim_of(const Pod& pod, const PodDevices& of) const;
+  [[nodiscard]] const ResourceClaim* claim_with(const std::string& uid) const;
   [[nodiscard]] std::string lack_of(const Pod& pod, const PodDevices& of) const;
   [[nodiscard]] const DeviceAllocation* allocation_of_claim(const ResourceClaim& claim) const;
 
@@ -158,7 +179,8 @@ class DeviceClaims {
   MonoTime now_{};
   bool is_known_ = false;
   bool is_ignored_ = false;
-  std::string why_unread_;
+  std::map<std::string, Unread> unread_;  ///< by kind
+  std::vector<std::string> doubles_;
   DeviceNews news_;
 };
 

@@ -151,6 +151,10 @@ claims::Request request_in(const Json& written, const std::string& name, std::st
   }
   request.count = whole_number(written, "count", 1);
   request.capacity = amounts_in(part(part(written, "capacity"), "requests"));
+  for (const auto& [of, amount] : request.capacity) {
+    if (amount < claims::Amount{})
+      trouble = fmt::format("request {} has less than no {}", name, of);
+  }
   request.tolerations = tolerations_in(written);
   const Json& tolerations = part(written, "tolerations");
   if (!tolerations.empty()) request.tolerations_text = dumped_json(tolerations);

@@ -59,6 +59,9 @@ void Scheduler::put(Node node) {
   const bool is_other = entry.node.name.empty() || entry.node.labels != node.labels ||
                         entry.node.taints != node.taints;
   if (is_other) neighbours_.leave(node.name);
+  if (entry.node.uid != node.uid || entry.node.labels != node.labels) {
+    devices_.node_changed(node.name);
+  }
   entry.node = std::move(node);
   if (is_other) neighbours_.enter(entry.node);
 }
@@ -461,6 +464,7 @@ void Scheduler::bound(const std::string& uid) {
   PodEntry& entry = at->second;
   entry.role = Role::Bound;
   claiming_.erase(uid);
+  devices_.bound(uid, entry.devices);
   const Job* job = state_.find(entry.job);
   if (job == nullptr || !is_active(*job)) return;
   events_.emplace_back(engine::event::AttemptStarted{entry.job, attempt_of(*job)->number, 1});

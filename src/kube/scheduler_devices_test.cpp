@@ -32,7 +32,7 @@ class KubeSchedulerDevices : public testing::Test {
       for (const auto& [name, one] : claims) scheduler->devices().put(resource_claim_of(one));
       scheduler->devices().know();
     } else {
-      scheduler->devices().cannot_read("list resourceslices: not there");
+      scheduler->devices().cannot_read("resourceslices", "list resourceslices: not there");
     }
     for (const auto& [name, one] : nodes) scheduler->put(one);
     for (const auto& [name, one] : pods) scheduler->put(one);
@@ -135,6 +135,21 @@ class KubeSchedulerDevices : public testing::Test {
     }
     return fmt::format("{}@{}={}", bind.name, bind.node, fmt::join(devices, ","));
   }
+  /// Decisions of which nothing came yet, by pod.
+  std::map<std::string, Bind> decide_all() {
+    std::map<std::string, Bind> all;
+    for (const Bind& bind : scheduler->settle(now()).binds) all[bind.name] = bind;
+    return all;
+  }
+  void refuse(const std::string& name, bool may_be_written = false) {
+    scheduler->devices().handed_back(name, may_be_written);
+    scheduler->not_bound(name, "somebody changed it");
+  }
+  /// Nobody has it any more.
+  void deallocate(const std::string& name) {
+    claims.at(name)["status"] = Document::object();
+    tell(name, claims.at(name));
+  }
   /// One decision, of which nothing came yet.
   Bind decide() {
     const Decisions decided = scheduler->settle(now());
@@ -148,22 +163,30 @@ class KubeSchedulerDevices : public testing::Test {
         Document allocation = Document::parse(step.allocation.text);
         for (Document& result : allocation["devices"]["results"]) {
           if (result.contains("shareID")) result["shareID"] = "some";
-          check_exclusive(result, step);
         }
         its["status"]["allocation"] = allocation;
       }
       its["status"]["reservedFor"].push_back({{"resource", "pods"}, {"uid", bind.uid}});
       tell(step.name, its);
     }
+    check_exclusive();
   }
-  void check_exclusive(const Document& result, const DeviceStep& step) {
-    if (result.contains("shareID")) return;
-    const std::string device = fmt::format(
-        "{}/{}", result["pool"].get<std::string>(), result["device"].get<std::string>());
-    const auto [at, is_new] = holders.try_emplace(device, step.name);
-    EXPECT_TRUE(is_new || at->second == step.name) << device << " is another's";
+  /// As the claims say it.
+  void check_exclusive() const {
+    std::set<std::string> had;
+    for (const auto& [name, claim] : claims) {
+      const auto results = Document::json_pointer("/status/allocation/devices/results");
+      if (!claim.contains(results)) continue;
+      for (const Document& one : claim[results]) {
+        if (one.contains("shareID")) continue;
+        const std::string device =
+            one["pool"].get<std::string>() + "/" + one["device"].get<std::string>();
+        EXPECT_TRUE(had.insert(device).second) << device << " is had twice";
+      }
+    }
   }
   void bind_pod(const Bind& bind) {
+    scheduler->devices().handed_back(bind.uid, true);
     Pod& there = pods.at(bind.uid);
     there.node = bind.node;
     scheduler->bound(bind.uid);
@@ -176,7 +199,6 @@ class KubeSchedulerDevices : public testing::Test {
     for (auto& [of, one] : claims) {
       if (of != name + "-gpus") continue;
       one["status"] = Document::object();
-      std::erase_if(holders, [&of](const auto& held) { return held.second == of; });
       scheduler->devices().put(resource_claim_of(one));
     }
   }
@@ -204,7 +226,6 @@ class KubeSchedulerDevices : public testing::Test {
   std::map<std::string, Document> slices;
   std::map<std::string, Document> claims;
   std::map<std::string, Pod> pods;
-  std::map<std::string, std::string> holders;  ///< claims, of exclusive devices
   std::chrono::milliseconds mono{1000};
 
  private:
@@ -302,10 +323,14 @@ TEST_F(KubeSchedulerDevices, HoldsWhatMayBeWritten) {
   begin();
   come("a", request());
   const Bind bind = decide();
-  // Its pod goes, and nobody knows yet whether the claim was written.
+  // Its pod goes, and who writes it tries on.
   scheduler->pod_gone("a");
   come("b", request());
   EXPECT_EQ(settle(), Words{});
+  mono += std::chrono::minutes(10);
+  EXPECT_EQ(settle(), Words{}) << "somebody is writing it still";
+  scheduler->devices().handed_back("a", true);
+  EXPECT_EQ(settle(), Words{}) << "nobody knows whether it was written";
   mono += std::chrono::minutes(2);
   EXPECT_EQ(settle(), Words{"b@n=gpu-0"}) << "it was not";
 }
@@ -315,11 +340,53 @@ TEST_F(KubeSchedulerDevices, DecidesAnewWhatWasRefused) {
   begin();
   come("a", request());
   (void)decide();
-  scheduler->devices().not_written("a");
-  scheduler->not_bound("a", "somebody changed it");
+  refuse("a");
+  scheduler->pod_gone("a");
   come("b", request());
-  mono += std::chrono::minutes(2);
-  EXPECT_EQ(settle().size(), 1U) << "what was not written is anybody's";
+  EXPECT_EQ(settle(), Words{"b@n=gpu-0"}) << "what was not written is anybody's";
+}
+
+TEST_F(KubeSchedulerDevices, HoldsWhatAnotherPodOfTheClaimHasWritten) {
+  node("n", 1);
+  claim("shared", request());
+  begin();
+  come_with("a", "shared");
+  come_with("b", "shared");
+  const auto both = decide_all();
+  ASSERT_EQ(both.size(), 2U);
+  scheduler->pod_gone("a");  // whose request nobody answered
+  refuse("b");
+  scheduler->pod_gone("b");
+  come("c", request());
+  EXPECT_EQ(settle(), Words{});
+  write(both.at("a"));
+  EXPECT_EQ(settle(), Words{});
+  scheduler->devices().handed_back("a", true);
+  EXPECT_EQ(settle(), Words{});
+  deallocate("shared");
+  EXPECT_EQ(settle(), Words{"c@n=gpu-0"});
+}
+
+TEST_F(KubeSchedulerDevices, HoldsWhatAPodIsStillToHave) {
+  node("n", 1);
+  claim("shared", request());
+  begin();
+  come_with("a", "shared");
+  come_with("b", "shared");
+  const auto both = decide_all();
+  ASSERT_EQ(both.size(), 2U);
+  write(both.at("b"));
+  bind_pod(both.at("b"));
+  scheduler->pod_gone("b");
+  deallocate("shared");  // b was the last one to have it, and a is to have it again
+  come("c", request());
+  EXPECT_EQ(settle(), Words{});
+  write(both.at("a"));
+  bind_pod(both.at("a"));
+  EXPECT_EQ(settle(), Words{});
+  scheduler->pod_gone("a");
+  deallocate("shared");
+  EXPECT_EQ(settle(), Words{"c@n=gpu-0"});
 }
 
 TEST_F(KubeSchedulerDevices, GoesOnAfterAKill) {
@@ -378,6 +445,65 @@ TEST_F(KubeSchedulerDevices, NamesWhatItDoesNotAllocate) {
   EXPECT_EQ(why("b"),
             "0/1 nodes are available: 1 request r: selector 1: gflow-kube cannot read "
             "'.matches(...)'.");
+}
+
+TEST_F(KubeSchedulerDevices, JudgesANodeAnewThatHasOtherLabels) {
+  node("n", 1, false, 1);
+  Document& spec = slices.at("n")["spec"];
+  spec.erase("nodeName");
+  const Document in_rack = {{"key", "rack"}, {"operator", "In"}, {"values", {"a"}}};
+  spec["nodeSelector"]["nodeSelectorTerms"] =
+      Document::array({{{"matchExpressions", Document::array({in_rack})}}});
+  begin();
+  come("a", request());
+  EXPECT_EQ(settle(), Words{});
+  Node labelled = nodes.at("n");
+  labelled.labels["rack"] = "a";
+  scheduler->put(labelled);
+  EXPECT_EQ(settle(), Words{"a@n=gpu-0"});
+  end("a");
+  // One that waits for room is not put there for ever once the node has no device any more.
+  come(pod("x", {}));
+  EXPECT_EQ(settle(), Words{"x@n="});
+  come("b", request());
+  EXPECT_EQ(settle(), Words{});
+  scheduler->put(nodes.at("n"));
+  end("x");
+  EXPECT_EQ(settle(), Words{});
+  EXPECT_NE(why("b").find("Insufficient devices"), std::string::npos) << why("b");
+}
+
+TEST_F(KubeSchedulerDevices, WaitsWhereWhatItReadMayBeOld) {
+  node("n", 1);
+  begin();
+  (void)settle();
+  scheduler->devices().cannot_read("resourceclaims", "watch resourceclaims: forbidden");
+  come("a", request());
+  EXPECT_EQ(settle(), Words{"a@n=gpu-0"}) << "it may be over in a moment";
+  end("a");
+  mono += std::chrono::minutes(2);
+  come("b", request());
+  EXPECT_EQ(settle(), Words{});
+  EXPECT_EQ(why("b"),
+            "0/1 nodes are available: resourceclaims cannot be read: watch resourceclaims: "
+            "forbidden.");
+  scheduler->devices().can_read("resourceclaims");
+  EXPECT_EQ(settle(), Words{"b@n=gpu-0"});
+}
+
+TEST_F(KubeSchedulerDevices, SaysWhichDeviceIsGivenTwice) {
+  node("n", 2);
+  begin();
+  come("a", request());
+  EXPECT_EQ(settle(), Words{"a@n=gpu-0"});
+  EXPECT_TRUE(scheduler->devices().take_doubles().empty());
+  claim("theirs", request());
+  Document theirs = claims.at("theirs");
+  theirs["status"]["allocation"] = claims.at("a-gpus")["status"]["allocation"];
+  tell("theirs", theirs);
+  EXPECT_EQ(scheduler->devices().take_doubles(),
+            Words{"device gpu-0 of pool n (gpu.example.com) is given to resourceclaim "
+                  "default/theirs and to default/a-gpus"});
 }
 
 TEST(DeviceObjects, SaysWhatWasGivenAsTheApiDoes) {

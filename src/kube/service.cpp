@@ -274,11 +274,15 @@ class Service {
           pass_devices();
         });
       };
-      made.trouble = [this](const std::string& what) {
-        inbox_.post([this, what] {
-          scheduler_.devices().cannot_read(what);
+      made.trouble = [this, kind](const std::string& what) {
+        inbox_.post([this, kind, what] {
+          log_.warn_again(what + "; pods with a ResourceClaim wait as long as that lasts");
+          scheduler_.devices().cannot_read(kind, what);
           pass_devices();
         });
+      };
+      made.works = [this, kind] {
+        inbox_.post([this, kind] { scheduler_.devices().can_read(kind); });
       };
       follow({fmt::format("/apis/resource.k8s.io/v1/{}", kind), "", 500}, std::move(made));
     };
@@ -423,6 +427,7 @@ class Service {
     const auto begun = std::chrono::steady_clock::now();
     Decisions decisions = scheduler_.settle(now);
     metrics_.decided(std::chrono::steady_clock::now() - begun);
+    for (const std::string& what : scheduler_.devices().take_doubles()) log_.warn(what);
     return decisions;
   }
 
@@ -446,10 +451,10 @@ class Service {
     const auto accepted = bind.claims.empty() ? &Scheduler::bound : &Scheduler::claims_written;
     writer_->bind(std::move(bind), [this, accepted](Bound bound) {
       inbox_.post([this, accepted, bound = std::move(bound)] {
+        scheduler_.devices().handed_back(bound.uid, bound.may_have_devices);
         if (bound.refused.empty()) {
           (scheduler_.*accepted)(bound.uid);
         } else {
-          if (!bound.may_have_devices) scheduler_.devices().not_written(bound.uid);
           scheduler_.not_bound(bound.uid, bound.refused);
         }
       });
