@@ -12,8 +12,8 @@ constexpr std::size_t kMostSelectors = 4096;
 constexpr std::size_t kMostAnswers = 1'000'000;
 /// Of one selector for all devices, beside what it may take for each: one thread decides, and who
 /// makes claims shall not keep it from all others.
-constexpr long kMostSteps = 2'000'000;
-constexpr long kStepsOfDevice = 200;
+constexpr long kMostSteps = 500'000;
+constexpr long kStepsOfDevice = 500;
 
 }  // namespace
 
