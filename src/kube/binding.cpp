@@ -64,7 +64,7 @@ Standing standing_of(Api& api, const Bind& bind) {
   // One that was given nothing may have come with a text of whoever made it.
   const bool is_as_given =
       bind.allocation.empty() || noted(metadata, kAllocationAnnotation) == bind.allocation;
-  return node == bind.node && is_as_given ? Standing::There : Standing::Elsewhere;
+  return node == bind.node && is_as_given ? Standing::There : Standing::Runs;
 }
 
 Standing standing_after(Api& api,

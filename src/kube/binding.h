@@ -26,7 +26,8 @@ namespace gflow::kube {
 enum class Standing {
   There,
   Waits,      ///< on no node, and a binding that was asked for may come still
-  Elsewhere,  ///< never to be there
+  Elsewhere,  ///< never to be there: it is gone, or its binding is refused
+  Runs,       ///< on another node, or with other GPUs of this one
   Unknown,    ///< nobody says
 };
 /// As the pod says.

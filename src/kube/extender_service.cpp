@@ -273,7 +273,8 @@ class ExtenderService {
     const bool may_be_sent = now < binding.send_until;
     const auto& until = binding.tries.may_come;
     const bool may_come = until && (now < *until || standing == Standing::Unknown);
-    if (standing == Standing::Elsewhere || (!may_be_sent && !may_come)) return refuse(binding, why);
+    const bool is_never = standing == Standing::Elsewhere || standing == Standing::Runs;
+    if (is_never || (!may_be_sent && !may_come)) return refuse(binding, why);
     const auto pause = std::min<std::chrono::milliseconds>(binding.pause, kMostPause);
     binding.pause = pause * 2;
     try_later(pause, std::move(binding));

@@ -35,10 +35,10 @@ constexpr std::array kEvictionRefusalNames = {"budget", "other"};
 static_assert(kEvictionRefusalNames.size() == static_cast<std::size_t>(EvictionRefusal::Other) + 1);
 
 /// What is followed by a watch.
-enum class Watched { Nodes, Pods, Limits, Groups, NameSpaces, Storage };
+enum class Watched { Nodes, Pods, Limits, Groups, NameSpaces, Storage, Devices };
 constexpr std::array kWatchedNames = {
-    "nodes", "pods", "configmaps", "podgroups", "namespaces", "storage"};
-static_assert(kWatchedNames.size() == static_cast<std::size_t>(Watched::Storage) + 1);
+    "nodes", "pods", "configmaps", "podgroups", "namespaces", "storage", "devices"};
+static_assert(kWatchedNames.size() == static_cast<std::size_t>(Watched::Devices) + 1);
 
 /// What is counted for Prometheus, by any thread: docs/cluster.md lists it. As many series whatever
 /// the cluster: none is of a pod, a node or a namespace.

@@ -21,7 +21,8 @@ bool is_made_anew(const Pod& pod, const BatchJob* job) {
 
 /// Where else it could be is more than a question of room.
 bool is_bound_to_others(const Pod& pod) {
-  return pod.gang || !pod.ports.empty() || !pod.claims.empty() || !pod.rules.empty();
+  return pod.gang || !pod.ports.empty() || !pod.claims.empty() || !pod.devices.empty() ||
+         !pod.rules.empty();
 }
 
 /// As for the cluster's autoscaler, whose annotation says that it may be lost.

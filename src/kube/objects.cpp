@@ -106,10 +106,36 @@ bool has_local_data(const Json& spec) {
   });
 }
 
+std::vector<PodDevices> devices_of_pod(const Json& spec, const Json& status) {
+  std::vector<PodDevices> all;
+  for (const Json& one : part(spec, "resourceClaims")) {
+    PodDevices made{text(one, "name"), text(one, "resourceClaimName")};
+    made.is_own = made.claim.empty();
+    for (const Json& told : part(status, "resourceClaimStatuses")) {
+      if (!made.is_own || text(told, "name") != made.name) continue;
+      made.claim = text(told, "resourceClaimName");
+      made.is_none = made.claim.empty();
+    }
+    // One that it names twice it has once.
+    const bool is_new =
+        made.claim.empty() || std::ranges::find(all, made.claim, &PodDevices::claim) == all.end();
+    if (is_new) all.push_back(std::move(made));
+  }
+  return all;
+}
+
 /// Hard wishes that nobody here judges: a pod with one is not placed, as it could be placed wrong.
-std::vector<std::string> unjudged_of(const Json& spec) {
+std::vector<std::string> unjudged_of(const Json& spec, bool is_in_gang) {
   std::vector<std::string> found;
-  if (!part(spec, "resourceClaims").empty()) found.emplace_back("resourceClaims");
+  const Json& claims = part(spec, "resourceClaims");
+  if (!claims.empty() && is_in_gang) {
+    found.emplace_back("resourceClaims and starts together with others");
+  }
+  for (const Json& one : claims) {
+    const bool is_known =
+        !text(one, "resourceClaimName").empty() || !text(one, "resourceClaimTemplateName").empty();
+    if (!is_known && found.empty()) found.emplace_back("resourceClaims of an unknown kind");
+  }
   return found;
 }
 
@@ -252,8 +278,9 @@ Pod pod_of(const Json& object) {
         pod.near.required.empty() ? kPreferredAnnotation : kRequiredAnnotation,
         kGangAnnotation);
   }
-  pod.unjudged = unjudged_of(spec);
+  pod.unjudged = unjudged_of(spec, pod.gang.has_value());
   const Json& status = part(object, "status");
+  pod.devices = devices_of_pod(spec, status);
   pod.told = told_in(status);
   pod.started = started_in(status);
   return pod;

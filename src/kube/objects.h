@@ -79,6 +79,16 @@ struct PodClaim {
   friend auto operator<=>(const PodClaim&, const PodClaim&) = default;
 };
 
+/// A ResourceClaim that a pod uses.
+struct PodDevices {
+  std::string name;      ///< as the pod calls it
+  std::string claim;     ///< "" as long as it is not made, or if there is nothing to be had
+  bool is_own = false;   ///< made for the pod by a template
+  bool is_none = false;  ///< whoever makes claims of templates said that it takes none
+
+  friend auto operator<=>(const PodDevices&, const PodDevices&) = default;
+};
+
 struct Pod {
   std::string uid;
   std::string name_space;
@@ -104,6 +114,7 @@ struct Pod {
   NeighbourRules rules;
   std::vector<HostPort> ports;
   std::vector<PodClaim> claims;       ///< in order, each once
+  std::vector<PodDevices> devices;    ///< as it has them
   bool has_local_data = false;        ///< on its node, which is lost or left where it goes
   std::optional<GangWish> gang;       ///< with whom it starts
   NearWish near;                      ///< how near these

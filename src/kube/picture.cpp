@@ -314,6 +314,7 @@ Picture picture_of(const ClusterFacts& facts, Now now, std::uint64_t revision) {
   policy.preempt = false;  // whether it does is an option of the scheduler, which is not read
   Scheduler scheduler(facts.scheduler, policy);
   scheduler.volumes().ignore();  // they are not read
+  scheduler.devices().ignore();  // nor are these
   scheduler.limit(facts.quota);
   scheduler.divide(facts.levels, facts.are_levels_unread);
   for (const auto& [uid, node] : facts.nodes) scheduler.put(node);

@@ -30,7 +30,7 @@ bool wants_else(const Pod& a, const Pod& b) {
   return a.gpu != b.gpu || a.is_sparing != b.is_sparing || a.requests != b.requests ||
          a.wishes != b.wishes || a.ports != b.ports || a.priority != b.priority ||
          a.gang != b.gang || a.near != b.near || a.unjudged != b.unjudged ||
-         a.mistake != b.mistake || a.gang_mistake != b.gang_mistake;
+         a.mistake != b.mistake || a.gang_mistake != b.gang_mistake || a.devices != b.devices;
 }
 
 std::string unjudged_text(const std::vector<std::string>& unjudged) {
@@ -59,6 +59,9 @@ void Scheduler::put(Node node) {
   const bool is_other = entry.node.name.empty() || entry.node.labels != node.labels ||
                         entry.node.taints != node.taints;
   if (is_other) neighbours_.leave(node.name);
+  if (entry.node.uid != node.uid || entry.node.labels != node.labels) {
+    devices_.node_changed(node.name);
+  }
   entry.node = std::move(node);
   if (is_other) neighbours_.enter(entry.node);
 }
@@ -111,6 +114,7 @@ void Scheduler::admit(PodEntry& entry) {
   entry.trouble.clear();
   entry.is_stale = false;
   entry.claims.clear();
+  entry.devices.clear();
   if (!pod.node.empty()) {
     entry.role = Role::Foreign;
     place(entry, pod.node, pod.allocation);
@@ -209,6 +213,7 @@ void Scheduler::place(PodEntry& entry, const std::string& node, const std::strin
   neighbours_.add(entry.pod, node);
   volumes_.use(entry.pod);
   volumes_.reserve(entry.pod, node, entry.claims);
+  devices_.reserve(entry.pod, entry.devices);
   touch(node);
 }
 
@@ -218,6 +223,7 @@ void Scheduler::unplace(PodEntry& entry) {
   touch(entry.node);
   neighbours_.remove(entry.pod, entry.node);
   volumes_.release(entry.pod);
+  devices_.release(entry.pod, entry.devices);
   const auto at = on_node_.find(entry.node);
   at->second.erase(entry.pod.uid);
   if (at->second.empty()) on_node_.erase(at);
@@ -227,6 +233,7 @@ void Scheduler::unplace(PodEntry& entry) {
 
 Decisions Scheduler::settle(Now now) {
   now_ = now;
+  devices_.pass(now.mono);
   if (!has_begun_) return {};
   sort_again();
   for (const std::string& name : std::exchange(removed_, {})) {
@@ -257,6 +264,7 @@ Decisions Scheduler::settle(Now now) {
   drop_needless_evictions();
   end_moves();
   see_claims();
+  hand_out();
   return std::exchange(decided_, {});
 }
 
@@ -267,6 +275,7 @@ std::optional<MonoTime> Scheduler::wake() const {
   if (evicts_again_) add(*evicts_again_);
   if (!looks_.empty()) add(*looks_.begin());
   for (const auto& [uid, until] : claiming_) add(until);
+  if (const auto devices = devices_.wake()) add(*devices);
   if (const auto moves = wake_for_moves()) add(*moves);
   // Left by what was decided last.
   if (!over_.empty() || !new_.empty() || !events_.empty()) add(now_.mono);
@@ -277,6 +286,7 @@ std::optional<MonoTime> Scheduler::wake() const {
 void Scheduler::take_back() {
   while (!revoked_.empty() || !over_.empty() || !dirty_.empty() || !rejudged_.empty()) {
     if (!revoked_.empty()) sort_by_volumes();
+    sort_by_devices();
     flush_nodes();
     for (const Launched& one : std::exchange(revoked_, {})) {
       step(engine::event::AttemptRevoked{one.job, one.attempt});
@@ -413,11 +423,9 @@ void Scheduler::take(const engine::effect::Launch& launch) {
   if (uid == by_job_.end()) return;  // its pod is gone, and the engine is about to be told
   PodEntry& entry = pods_.at(uid->second);
   const auto node = nodes_.find(order.node);
-  std::optional<std::vector<ClaimStep>> claims;
-  if (node != nodes_.end() && lacks(node->second, *entry.pods_class).empty()) {
-    claims = volumes_.plan(entry.pod, node->second.node);  // others of this pass may have them
-  }
-  if (!claims) {
+  std::optional<Steps> steps;
+  if (node != nodes_.end()) steps = steps_for(entry, node->second);
+  if (!steps) {
     touch(order.node);
     if (reclassed_.contains(entry.pod.uid)) {  // the engine would put it there again
       leave(entry);
@@ -428,7 +436,8 @@ void Scheduler::take(const engine::effect::Launch& launch) {
   }
   drop_class(entry);
   entry.role = Role::Launched;
-  entry.claims = *std::move(claims);
+  entry.claims = std::move(steps->claims);
+  entry.devices = std::move(steps->devices);
   if (entry.gang) launched_gangs_.insert(entry.gang->name);
   ChosenDevices chosen{order.node, {}};
   for (const DeviceGrant& grant : order.devices) {
@@ -455,6 +464,7 @@ void Scheduler::bound(const std::string& uid) {
   PodEntry& entry = at->second;
   entry.role = Role::Bound;
   claiming_.erase(uid);
+  devices_.bound(uid, entry.devices);
   const Job* job = state_.find(entry.job);
   if (job == nullptr || !is_active(*job)) return;
   events_.emplace_back(engine::event::AttemptStarted{entry.job, attempt_of(*job)->number, 1});

@@ -13,6 +13,7 @@
 
 #include "engine/step.h"
 #include "kube/counts.h"
+#include "kube/device_claims.h"
 #include "kube/gang.h"
 #include "kube/moves.h"
 #include "kube/neighbours.h"
@@ -34,6 +35,7 @@ struct Bind {
   MonoTime seen{};         ///< when it could be decided on for the first time
   /// If there are some: these are to be written, and nothing else. It is bound by another decision.
   std::vector<ClaimStep> claims{};
+  std::vector<DeviceStep> devices{};  ///< to be written before it is bound
 };
 
 /// A pod that has to make room.
@@ -125,6 +127,8 @@ class Scheduler {
   [[nodiscard]] bool knows_name_spaces() const { return neighbours_.knows_name_spaces(); }
   /// What pods with PersistentVolumeClaims go by; until all were told these wait.
   [[nodiscard]] Volumes& volumes() { return volumes_; }
+  /// The same of pods with ResourceClaims.
+  [[nodiscard]] DeviceClaims& devices() { return devices_; }
 
   /// Before begin(), for who shows what moves would give, and decides nothing: machines() and
   /// seen() say of these pods, too, that run, which nodes admit them.
@@ -200,18 +204,20 @@ class Scheduler {
     std::vector<HostPort> ports;
     Bonds bonds;
     Storage storage;
+    DeviceWish devices;
     std::size_t waiting = 0;  ///< pods of it that are not on a node, or of classed_running_
   };
-  using ClassKey = std::tuple<Wishes, Amounts, std::vector<HostPort>, Bonds, Storage>;
+  using ClassKey = std::tuple<Wishes, Amounts, std::vector<HostPort>, Bonds, Storage, DeviceWish>;
   struct PodEntry {
     Pod pod;
     Role role = Role::Ignored;
-    JobId job{};                      ///< of Queued, Launched and Bound
-    std::string node;                 ///< of Launched, Bound and Foreign
-    std::string given;                ///< gflow/allocation of these, whatever it says later
-    std::vector<ClaimStep> claims{};  ///< of Launched, as long as these are not bound
-    Class* pods_class = nullptr;      ///< of those not on a node, and of classed_running_
-    bool is_stale = false;            ///< Launched, and not as it was decided on any more
+    JobId job{};                        ///< of Queued, Launched and Bound
+    std::string node;                   ///< of Launched, Bound and Foreign
+    std::string given;                  ///< gflow/allocation of these, whatever it says later
+    std::vector<ClaimStep> claims{};    ///< of Launched, as long as these are not bound
+    std::vector<DeviceStep> devices{};  ///< the same, of those that it is given with its node
+    Class* pods_class = nullptr;        ///< of those not on a node, and of classed_running_
+    bool is_stale = false;              ///< Launched, and not as it was decided on any more
     std::optional<gflow::Request> request{};
     std::optional<GangWish> gang{};  ///< of those that are counted there
     NearWish near{};                 ///< the same
@@ -264,7 +270,13 @@ class Scheduler {
     return preempts_ && !entry.gang;
   }
   [[nodiscard]] bool begin_anew(PodEntry& entry);
+  struct Steps {
+    std::vector<ClaimStep> claims;
+    std::vector<DeviceStep> devices;
+  };
   // scheduler_claims.cpp
+  [[nodiscard]] std::optional<Steps> steps_for(const PodEntry& entry, const NodeEntry& node);
+  void hand_out();
   [[nodiscard]] Bind bind_of(const PodEntry& entry) const;
   void see_claims();
   // scheduler_gangs.cpp
@@ -295,6 +307,7 @@ class Scheduler {
   void drop_class(PodEntry& entry);
   void sort_again();
   void sort_by_volumes();
+  void sort_by_devices();
   void sort_relabelled();
   bool turn_class(Class& its, const ClassKey& key);
   void tell_classes();
@@ -435,10 +448,12 @@ class Scheduler {
   std::set<std::string> rejudged_;  ///< nodes of which only who is admitted may be another
   Neighbours neighbours_{rejudged_};
   Volumes volumes_;
+  mutable DeviceClaims devices_;              ///< remembers what it judged
   std::map<std::string, MonoTime> claiming_;  ///< uids of pods that have their node, and whose
                                               ///< claims are to be bound until then
   bool has_volume_news_ = false;              ///< for these
   std::set<std::string> claimants_;           ///< uids of pods with claims that wait
+  std::set<std::string> device_claimants_;    ///< and of those with ResourceClaims
   std::map<std::string, std::string> name_spaces_;  ///< their names by uid
   std::set<std::string> relabelled_;                ///< uids of pods whose class may be another
   std::set<std::string> reclassed_;    ///< and of those of which the engine may know another class

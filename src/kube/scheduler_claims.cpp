@@ -19,7 +19,26 @@ Bind Scheduler::bind_of(const PodEntry& entry) const {
           entry.node,
           entry.given,
           entry.seen.value_or(now_.mono),
-          entry.claims};
+          entry.claims,
+          entry.devices};
+}
+
+/// What it takes for the pod to have its claims there; nothing: the node does not take it, as
+/// others of this pass may have them.
+std::optional<Scheduler::Steps> Scheduler::steps_for(const PodEntry& entry, const NodeEntry& node) {
+  if (!lacks(node, *entry.pods_class).empty()) return std::nullopt;
+  auto claims = volumes_.plan(entry.pod, node.node);
+  if (!claims) return std::nullopt;
+  auto devices = devices_.plan(entry.pod, node.node);
+  if (!devices) return std::nullopt;
+  return Steps{*std::move(claims), *std::move(devices)};
+}
+
+/// From now on what is decided of devices may be written.
+void Scheduler::hand_out() {
+  for (const Bind& bind : decided_.binds) {
+    if (bind.claims.empty()) devices_.handed_out(bind.uid, bind.devices);
+  }
 }
 
 void Scheduler::claims_written(const std::string& uid) {

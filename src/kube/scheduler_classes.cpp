@@ -15,8 +15,12 @@ constexpr std::size_t kMostClasses = 4096;  // kept though no pod of them waits
 }  // namespace
 
 Scheduler::ClassKey Scheduler::key_of(const Pod& pod) const {
-  return {
-      pod.wishes, extras_of(pod), pod.ports, neighbours_.bonds_of(pod), volumes_.storage_of(pod)};
+  return {pod.wishes,
+          extras_of(pod),
+          pod.ports,
+          neighbours_.bonds_of(pod),
+          volumes_.storage_of(pod),
+          devices_.wish_of(pod)};
 }
 
 Scheduler::Class& Scheduler::class_of(ClassKey key) {
@@ -24,8 +28,8 @@ Scheduler::Class& Scheduler::class_of(ClassKey key) {
   if (classes_.size() >= kMostClasses) {
     std::erase_if(classes_, [](const auto& one) { return one.second.waiting == 0; });
   }
-  const auto& [wishes, extras, ports, bonds, storage] = key;
-  Class made{next_class_++, wishes, extras, ports, bonds, storage};
+  const auto& [wishes, extras, ports, bonds, storage, devices] = key;
+  Class made{next_class_++, wishes, extras, ports, bonds, storage, devices};
   return classes_.emplace(std::move(key), std::move(made)).first->second;
 }
 
@@ -38,6 +42,7 @@ void Scheduler::join_class(PodEntry& entry) {
   Class& its = class_of(key_of(entry.pod));
   entry.pods_class = &its;
   if (!entry.pod.claims.empty()) claimants_.insert(entry.pod.uid);
+  if (!entry.pod.devices.empty()) device_claimants_.insert(entry.pod.uid);
   const Job* job = entry.job.is_set() ? state_.find(entry.job) : nullptr;
   if (job != nullptr && job->spec.request.selector != selector_of(its)) {
     reclassed_.insert(entry.pod.uid);
@@ -51,6 +56,7 @@ void Scheduler::drop_class(PodEntry& entry) {
   if (entry.pods_class == nullptr) return;
   Class& its = *std::exchange(entry.pods_class, nullptr);
   claimants_.erase(entry.pod.uid);
+  device_claimants_.erase(entry.pod.uid);
   if (--its.waiting == 0) neighbours_.unwatch(its.id);
 }
 
@@ -62,6 +68,23 @@ void Scheduler::sort_again() {
     }
   }
   sort_by_volumes();
+  sort_by_devices();
+}
+
+/// Pods whose claims are others, and nodes whose devices are.
+void Scheduler::sort_by_devices() {
+  const DeviceNews news = devices_.take_news();
+  if (news.is_empty()) return;
+  if (news.is_all) judge_all();
+  for (const std::string& node : news.nodes) {
+    if (nodes_.contains(node)) rejudged_.insert(node);
+  }
+  for (const std::string& uid : device_claimants_) {
+    if (!devices_.concerns(news, pods_.at(uid).pod)) continue;
+    relabelled_.insert(uid);
+    retries_refused_ = true;  // a class that it comes into may be one that nodes admit already
+  }
+  sort_relabelled();
 }
 
 void Scheduler::sort_by_volumes() {
@@ -100,7 +123,7 @@ void Scheduler::sort_relabelled() {
 /// and the engine is told of nodes that are not what they were to it, and of nothing else. False:
 /// it is more than that.
 bool Scheduler::turn_class(Class& its, const ClassKey& key) {
-  const ClassKey was{its.wishes, its.extras, its.ports, its.bonds, its.storage};
+  const ClassKey was{its.wishes, its.extras, its.ports, its.bonds, its.storage, its.devices};
   ClassKey now = was;
   std::get<Storage>(now) = std::get<Storage>(key);
   if (now != key) return false;

@@ -83,6 +83,11 @@ std::string Scheduler::lacks(const NodeEntry& node, const Class& pods) const {
     return "node(s) didn't have free ports for the requested pod ports";
   }
   if (std::string refusal = refusal_of(node.node, pods.storage); !refusal.empty()) return refusal;
+  if (!pods.devices.is_empty()) {
+    if (std::string refusal = devices_.refusal(node.node, pods.devices); !refusal.empty()) {
+      return refusal;
+    }
+  }
   return pods.bonds.empty() ? "" : neighbours_.refusal(pods.id, node.node);
 }
 

@@ -71,6 +71,9 @@ Scheduler::Why Scheduler::why(const PodEntry& entry,
   if (const std::string& trouble = entry.pods_class->storage.trouble; !trouble.empty()) {
     return {fmt::format("0/{} nodes are available: {}.", nodes_.size(), trouble)};
   }
+  if (const std::string& trouble = entry.pods_class->devices.trouble; !trouble.empty()) {
+    return {fmt::format("0/{} nodes are available: {}.", nodes_.size(), trouble)};
+  }
   std::vector<std::string> reasons;
   for (const auto& [reason, count] : counts) reasons.push_back(fmt::format("{} {}", count, reason));
   std::ranges::sort(reasons);

@@ -40,8 +40,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kTellAtMost = 200ms;  // how often reasons are looked at anew
 constexpr auto kTellAgain = 1s;
-constexpr int kKinds = 5;  ///< of objects that are waited for whatever pods say
+constexpr int kKinds = 6;  ///< of objects that are waited for whatever pods say
 constexpr int kStorageKinds = 3;
+constexpr int kDeviceKinds = 3;
 
 engine::Policy policy_of(const Options& options) {
   engine::Policy policy;
@@ -168,6 +169,7 @@ class Service {
     };
     follow({"/api/v1/namespaces", "", 500}, name_spaces());
     follow_storage();
+    follow_devices();
     follow({fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
             "&fieldSelector=metadata.name%3D" + limits_name(),
             1},
@@ -255,6 +257,48 @@ class Service {
     follow_kind("/apis/storage.k8s.io/v1/storageclasses",
                 storage_class_of,
                 [](Scheduler& to, const std::string& uid) { to.volumes().class_gone(uid); });
+  }
+
+  /// What ResourceClaims go by, from Kubernetes 1.34 on. Where it is not there, or may not be read,
+  /// pods that have some are told so, and nobody else is.
+  void follow_devices() {
+    const auto follow_kind = [this](const char* kind, auto read, auto gone) {
+      Listener made = listener(Watched::Devices, gone);
+      made.put = [this, read](const nlohmann::json& object) {
+        inbox_.post([this, one = read(object)] { scheduler_.devices().put(one); });
+      };
+      made.synced = [this] {
+        inbox_.post([this] {
+          if (++synced_devices_ < kDeviceKinds) return;
+          scheduler_.devices().know();
+          pass_devices();
+        });
+      };
+      made.trouble = [this, kind](const std::string& what) {
+        inbox_.post([this, kind, what] {
+          log_.warn_again(what + "; pods with a ResourceClaim wait as long as that lasts");
+          scheduler_.devices().cannot_read(kind, what);
+          pass_devices();
+        });
+      };
+      made.works = [this, kind] {
+        inbox_.post([this, kind] { scheduler_.devices().can_read(kind); });
+      };
+      follow({fmt::format("/apis/resource.k8s.io/v1/{}", kind), "", 500}, std::move(made));
+    };
+    follow_kind("resourceslices", slice_of, [](Scheduler& to, const std::string& uid) {
+      to.devices().slice_gone(uid);
+    });
+    follow_kind("deviceclasses", device_class_of, [](Scheduler& to, const std::string& uid) {
+      to.devices().class_gone(uid);
+    });
+    follow_kind("resourceclaims", resource_claim_of, [](Scheduler& to, const std::string& uid) {
+      to.devices().claim_gone(uid);
+    });
+  }
+
+  void pass_devices() {
+    if (!std::exchange(passed_devices_, true)) synced();
   }
 
   void pass_storage() {
@@ -383,6 +427,7 @@ class Service {
     const auto begun = std::chrono::steady_clock::now();
     Decisions decisions = scheduler_.settle(now);
     metrics_.decided(std::chrono::steady_clock::now() - begun);
+    for (const std::string& what : scheduler_.devices().take_doubles()) log_.warn(what);
     return decisions;
   }
 
@@ -406,6 +451,7 @@ class Service {
     const auto accepted = bind.claims.empty() ? &Scheduler::bound : &Scheduler::claims_written;
     writer_->bind(std::move(bind), [this, accepted](Bound bound) {
       inbox_.post([this, accepted, bound = std::move(bound)] {
+        scheduler_.devices().handed_back(bound.uid, bound.may_have_devices);
         if (bound.refused.empty()) {
           (scheduler_.*accepted)(bound.uid);
         } else {
@@ -467,6 +513,8 @@ class Service {
   bool passed_name_spaces_ = false;
   int synced_storage_ = 0;  ///< kinds
   bool passed_storage_ = false;
+  int synced_devices_ = 0;  ///< kinds
+  bool passed_devices_ = false;
   bool passed_moves_ = false;
   std::string limits_uid_;  ///< of the ConfigMap that is there; "" if none is
   engine::GpuQuota quota_;  ///< what it says

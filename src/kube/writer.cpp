@@ -55,6 +55,10 @@ bool is_of_budget(const Answer& answer) {
          });
 }
 
+Asks asks(Api& api) {
+  return [&api](const Request& request) { return api.ask(request); };
+}
+
 }  // namespace
 
 void Writer::bind(Bind bind, std::function<void(Bound)> done) {
@@ -65,8 +69,70 @@ void Writer::bind(Bind bind, std::function<void(Bound)> done) {
   }
   workers_.urgent([this, binding = Binding{std::move(bind), std::move(done)}](Api& api) {
     ++uncertain_;
-    try_binding(api, binding);
+    binding.bind.devices.empty() ? try_binding(api, binding) : try_devices(api, binding);
   });
+}
+
+WriteLease Writer::lease() const {
+  return {[this] { return election_.may_write(); },
+          std::min<std::chrono::milliseconds>(election_.write_limit(), 5s)};
+}
+
+/// Once more, later.
+void Writer::again(Binding binding, void (Writer::*what)(Api&, Binding)) {
+  const std::chrono::milliseconds pause = binding.pause;
+  binding.pause = std::min<std::chrono::milliseconds>(pause * 2, kMostPause);
+  workers_.urgent_after(pause, [this, what, binding = std::move(binding)](Api& other) {
+    (this->*what)(other, binding);
+  });
+}
+
+/// What its ResourceClaims are given, however often that takes; then it is bound.
+void Writer::try_devices(Api& api, Binding binding) {
+  if (!election_.may_write()) return;
+  const DevicesWritten written = write_devices(asks(api), binding.bind, lease());
+  binding.may_have_devices = binding.may_have_devices || written.may_be_written;
+  const std::string doing = fmt::format("{}/{}", binding.bind.name_space, binding.bind.name);
+  switch (written.how) {
+    case DevicesWritten::How::All:
+      binding.pause = 100ms;
+      return try_binding(api, std::move(binding));
+    case DevicesWritten::How::Ended:
+      return;
+    case DevicesWritten::How::Refused:
+      log_.warn(fmt::format("{}: {}", doing, written.why));
+      binding.refused = written.why;
+      return give_back(api, std::move(binding));
+    case DevicesWritten::How::Unknown:
+      break;
+  }
+  log_.warn_again(fmt::format("{}: {}", doing, written.why));
+  const Standing standing = standing_of(api, binding.bind);
+  if (standing == Standing::Elsewhere || standing == Standing::Runs) {
+    binding.refused = written.why;
+    return give_back(api, std::move(binding));
+  }
+  again(std::move(binding), &Writer::try_devices);
+}
+
+/// Of a pod that is not bound, however often that takes. One that somebody bound all the same uses
+/// what it has.
+void Writer::give_back(Api& api, Binding binding) {
+  if (!election_.may_write()) return;
+  if (binding.may_have_devices) {
+    const Standing standing = standing_of(api, binding.bind);
+    if (standing == Standing::Unknown) return again(std::move(binding), &Writer::give_back);
+    if (standing == Standing::Elsewhere || standing == Standing::Waits) {
+      const DevicesWritten given = give_back_devices(asks(api), binding.bind, lease());
+      if (given.how == DevicesWritten::How::Ended) return;
+      if (!given.why.empty()) log_.warn_again(given.why);
+      if (given.how == DevicesWritten::How::Unknown) {
+        return again(std::move(binding), &Writer::give_back);
+      }
+    }
+  }
+  --uncertain_;
+  binding.done({binding.bind.uid, binding.refused, binding.may_have_devices});
 }
 
 void Writer::write_claims(Api& api, const Bind& bind, const std::function<void(Bound)>& done) {
@@ -83,23 +149,23 @@ void Writer::write_claims(Api& api, const Bind& bind, const std::function<void(B
 void Writer::try_binding(Api& api, Binding binding) {
   if (!election_.may_write()) return;
   const Bind& bind = binding.bind;
-  const auto answer =
-      ask_to_bind(api, bind, std::min<std::chrono::milliseconds>(election_.write_limit(), 5s));
+  const auto answer = ask_to_bind(api, bind, lease().limit);
   if (!answer || !answer->is_ok()) metrics_.bind_failed(failure_of(answer));
   const Standing standing = standing_after(api, bind, answer, binding.tries);
   if (standing == Standing::There) {
     metrics_.bound(os::now().mono - bind.seen);
     tell_bound(bind);
     --uncertain_;
-    return binding.done({bind.uid, ""});
+    return binding.done({bind.uid, "", true});
   }
   const std::string why =
       answer ? error_of(*answer, fmt::format("bind {}/{}", bind.name_space, bind.name)).message
              : "nobody answered its binding, and it is gone or on another node by now";
-  if (standing == Standing::Elsewhere) {
+  if (standing == Standing::Elsewhere || standing == Standing::Runs) {
     log_.warn(why);
-    --uncertain_;
-    return binding.done({bind.uid, why});
+    binding.refused = why;
+    binding.pause = 100ms;
+    return give_back(api, std::move(binding));
   }
   log_.warn_again(answer ? why : "bind: " + answer.error().message);
   std::chrono::milliseconds pause = binding.pause;

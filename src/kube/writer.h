@@ -13,6 +13,7 @@
 
 #include "kube/api.h"
 #include "kube/binding.h"
+#include "kube/device_writer.h"
 #include "kube/election.h"
 #include "kube/log.h"
 #include "kube/metrics.h"
@@ -24,7 +25,8 @@ namespace gflow::kube {
 /// What became of a binding, or of what was to be written before it.
 struct Bound {
   std::string uid;
-  std::string refused;  ///< why it is not bound, or written; "": it is
+  std::string refused;            ///< why it is not bound, or written; "": it is
+  bool may_have_devices = false;  ///< of its ResourceClaims something may be written all the same
 };
 
 /// What is written to a cluster, by workers. Nothing is once the lease may be another's.
@@ -64,6 +66,8 @@ class Writer {
     std::function<void(Bound)> done;
     BindTries tries{};
     std::chrono::milliseconds pause{100};  ///< before the next try
+    bool may_have_devices = false;
+    std::string refused{};  ///< why it is not bound
   };
   struct Eviction {
     Evict evict;
@@ -76,6 +80,10 @@ class Writer {
     std::string reason;
   };
   void write_claims(Api& api, const Bind& bind, const std::function<void(Bound)>& done);
+  void try_devices(Api& api, Binding binding);
+  void give_back(Api& api, Binding binding);
+  void again(Binding binding, void (Writer::*what)(Api&, Binding));
+  [[nodiscard]] WriteLease lease() const;
   void try_binding(Api& api, Binding binding);
   void tell_bound(const Bind& bind);
   void try_eviction(Api& api, Eviction eviction);

@@ -2,10 +2,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "claims/matcher.h"
 #include "kube/budgets.h"
+#include "kube/device_objects.h"
 #include "kube/extender.h"
 #include "kube/extender_answers.h"
 #include "kube/moves.h"
@@ -40,11 +46,43 @@ void read_moves(const nlohmann::json& document) {
   if (record.answer) (void)gflow::kube::patch_to_answer(*record.answer, record.version);
 }
 
+/// Selectors end whatever they say, of whatever device; and a claim is given devices of a slice or
+/// is not.
+void allocate(const nlohmann::json& document) {
+  using namespace gflow;
+  claims::Slice slice = kube::slice_of(document);
+  std::uint64_t serial = 0;
+  for (claims::Device& device : slice.devices) {
+    device.serial = ++serial;
+    device.value = claims::device_value(slice.driver, device);
+  }
+  const std::vector<claims::Pool> pools =
+      claims::gather_pools({std::make_shared<const claims::Slice>(std::move(slice))});
+  const claims::Usage usage;
+  std::map<std::string, claims::DeviceClass> classes;
+  classes["c"] = kube::device_class_of(document);
+  claims::Matcher matcher;
+  const kube::ResourceClaim claim = kube::resource_claim_of(document);
+  const std::vector<const claims::Pool*> here = {&pools.front()};
+  const auto given =
+      claims::allocate({here, usage, classes, matcher, [](const claims::Where&) { return true; }},
+                       {{"x", &claim.spec}});
+  for (const claims::Given& one : given.value_or(std::vector<claims::Given>{})) {
+    (void)kube::allocation_of(one, "n");
+  }
+}
+
+void select_devices(const std::string& text) {
+  const auto selector = gflow::claims::CelExpression::read(text);
+  long steps = 0;
+  if (selector) (void)selector->holds(gflow::claims::device_value("d", {.name = "a"}), steps);
+}
+
 }  // namespace
 
-/// What a cluster may hold: an annotation, a quantity, a document that is taken for a pod and for a
-/// node, for a disruption budget, for moves that are asked for, and for a question of
-/// kube-scheduler.
+/// What a cluster may hold: an annotation, a quantity, a selector of devices, a document that is
+/// taken for a pod and for a node, for a disruption budget, for moves that are asked for, and for a
+/// question of kube-scheduler.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto milli = gflow::kube::read_milli(text);
@@ -57,8 +95,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         again && again->node == chosen->node && again->devices.size() == chosen->devices.size();
     if (!is_same) std::abort();
   }
+  select_devices(text);
   const auto document = nlohmann::json::parse(text, nullptr, false);
   if (document.is_discarded()) return 0;
+  allocate(document);
   const gflow::kube::Pod pod = gflow::kube::pod_of(document);
   const gflow::kube::Node node = gflow::kube::node_of(document);
   (void)gflow::kube::request_of(pod);

@@ -148,7 +148,8 @@ def test_what_the_engine_does_not_count_keeps_a_node_closed(kube, start):
 @pytest.mark.parametrize(("spec", "gpu", "count", "text"), [
     ({}, "1.5", 0, "a job has whole GPUs or a part of one"),
     ({}, "0.5", 1, "gflow/gpu asks for 0.5 and its containers for 1 GPUs"),
-    ({"resourceClaims": [{"name": "r", "resourceClaimName": "c"}]}, None, 1, "resourceClaims, which gflow-kube does not judge yet"),
+    ({"resourceClaims": [{"name": "r", "resourceClaimName": "c"}]}, None, 1, 'resourceclaim "c" not found'),
+    ({"resourceClaims": [{"name": "r", "resourceClaimTemplateName": "t"}]}, None, 1, 'resourceclaim for "r" not created yet'),
 ])
 def test_what_cannot_be_judged_is_not_placed(kube, start, spec, gpu, count, text):
     kube.node("n", 4)
