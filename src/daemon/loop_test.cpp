@@ -208,7 +208,7 @@ TEST(Loop, RunsJobsOnANodeOfAnotherKind) {
 }
 
 /// Has a job that moves, and notes what of it is said.
-class RunsWhatMoves : public IdleExecutor {
+class RunsWhatMoves : public SaidToRun {
  public:
   executor::Adoption adopt(JobId /*job*/,
                            int /*attempt*/,
@@ -245,6 +245,13 @@ TEST(Loop, SaysAMoveAgainWithTheMemoryThatItMayTake) {
   job.spec.request.gpus = 1;
   job.state = running;
   parts.state = engine::State(parts.config.policy, os::boot_id().value());
+  Payload payload;
+  payload.argv = {"true"};
+  store::Batch kept;
+  kept.saves = {&job};
+  kept.payloads = {{job.id, &payload, nullptr}};
+  kept.next_id = JobId(2);
+  ASSERT_TRUE(parts.store->commit(kept));
   parts.state.restore(std::move(job));
   parts.state.restored(JobId(2));
   Loop loop(std::move(parts));

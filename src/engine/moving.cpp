@@ -211,12 +211,7 @@ void Step::decide_move(Places& places) {
   const Attempt& attempt = *attempt_of(job);
   const std::vector<Placement> there = {{*index_.ledger.find(attempt.allocation.node), {*to}}};
   Passer passer = index_.passer_of(job);
-  passer.parts = 0;  // it holds as much already, CPUs and memory, too
-  placement::Demand alone = index_.ledger.demand(passer.shape.demand);
-  alone.milli_cpus = 0;
-  alone.memory = Memory{};
-  const PassingDemand passing(index_, alone);
-  passer.shape.demand = passing.index();
+  passer.parts = 0;  // it holds as much already
   if (!places.let_pass(index_, passer, there)) {
     return answer(refused(job, tr_format("GPU {} is kept for a job that waits", *to)));
   }

@@ -231,31 +231,6 @@ TEST_F(Moves, AReadingThatIsOlderIsNoUseOfAnothersGpu) {
   EXPECT_TRUE(running().attempt.on_other_gpus);
 }
 
-TEST_F(Moves, CpusAndMemoryThatItHasAreNotTakenAgain) {
-  machine.cpus = 8;
-  hear_of_node();
-  tell(event::AttemptEnded{first, 1, {.reason = EndReason::Exited}});
-  const auto with_cpus = [](int cpus) {
-    JobSpec spec = spec_of({});
-    spec.request.cpus = cpus;
-    return spec;
-  };
-  const JobId moving = submit(with_cpus(1));
-  tell(event::AttemptStarted{moving, 1, 43});
-  JobSpec passing = with_cpus(5);
-  passing.time_limit = std::chrono::hours(10);
-  const JobId ends = submit(passing);
-  tell(event::AttemptStarted{ends, 1, 44});
-  // All CPUs but one, once that ends: the one is had already.
-  const JobId waits = submit(with_cpus(7));
-  ASSERT_EQ(status(waits), Status::Queued);
-  now.mono += std::chrono::hours(1);  // it has waited for long
-  now.wall += std::chrono::hours(1);
-  move(std::nullopt, moving);
-  EXPECT_EQ(refused, "");
-  EXPECT_TRUE(moves);
-}
-
 TEST_F(Moves, ThatItsNewGpuWasIdleBeforeIsNotItsOwnDoing) {
   Policy lending;
   lending.lend_idle_after = std::chrono::minutes(10);
