@@ -42,7 +42,8 @@ void DeviceClaims::put(claims::Slice slice) {
   const auto [at, is_new] = pool_nodes_.try_emplace({slice.driver, slice.pool}, node);
   if (at->second != node) at->second.clear();
   changed(slice.driver, slice.pool);
-  slices_[slice.uid] = std::make_shared<const claims::Slice>(std::move(slice));
+  const std::string uid = slice.uid;  // before it is moved from
+  slices_[uid] = std::make_shared<const claims::Slice>(std::move(slice));
   are_pools_old_ = true;
 }
 
@@ -56,7 +57,8 @@ void DeviceClaims::slice_gone(const std::string& uid) {
 
 void DeviceClaims::put(claims::DeviceClass made) {
   class_names_[made.uid] = made.name;
-  classes_.insert_or_assign(made.name, std::move(made));
+  const std::string name = made.name;
+  classes_.insert_or_assign(name, std::move(made));
   ++turn_;
   news_.is_all = true;
 }
