@@ -138,8 +138,11 @@ class KubeSchedulerDevices : public testing::Test {
   /// Decisions of which nothing came yet, by pod.
   std::map<std::string, Bind> decide_all() {
     std::map<std::string, Bind> all;
-    for (const Bind& bind : scheduler->settle(now()).binds) all[bind.name] = bind;
-    return all;
+    while (true) {
+      const Decisions decided = scheduler->settle(now());
+      if (decided.binds.empty()) return all;
+      for (const Bind& bind : decided.binds) all[bind.name] = bind;
+    }
   }
   void refuse(const std::string& name, bool may_be_written = false) {
     scheduler->devices().handed_back(name, may_be_written);
