@@ -5,6 +5,7 @@ import contextlib
 
 import pytest
 from fake_gpu import CONTEXT, GIB, MIB, UUIDS
+from terminal import on_terminal
 from test_parked_jobs import GpuJob, becomes, parking
 
 EACH = GIB + CONTEXT
@@ -92,7 +93,7 @@ def test_it_has_both_gpus_until_it_is_there_and_that_is_told(gpu_machine):
         assert (shown["move"], shown["gpu_indices"], shown["status"]) == ({"source": 0, "target": 1}, [0, 1], "Running")
         assert "Move          from GPU 0 to GPU 1\n" in gpu_machine.ok("gjob", "show", job.job)
         assert "runs, and moves from GPU 0 to GPU 1" in gpu_machine.ok("gjob", "why", job.job)
-        assert "0,1 (to 1)" in gpu_machine.ok("gqueue")
+        assert "0,1 (to 1)" in on_terminal(gpu_machine, "gqueue")[0].screen.text()
         waits = GpuJob(gpu_machine, "waits", *WHOLE)
         assert waits.shown()["status"] == "Queued"
         assert "moves to GPU 1: try again when it is there" in refused(gpu_machine, "gjob", "suspend", job.job)
@@ -121,7 +122,7 @@ def test_one_that_ends_meanwhile_leaves_both(gpu_machine, ending):
 def test_two_do_not_move_to_one_gpu(gpu_machine):
     up(gpu_machine, more=f"device {THIRD} 16384 NVIDIA H100\n")
     job = started(gpu_machine)
-    other = GpuJob(gpu_machine, "second", *WHOLE).fill(GIB)
+    other = GpuJob(gpu_machine, "second", *WHOLE).fill(GIB, 1)  # the fake driver hides no GPU
     second = other.job
     assert gpu_machine.running(second)["gpu_indices"] == [1]
     gpu_machine.ok("gctl", "resume", "gpu", "2")
@@ -131,6 +132,7 @@ def test_two_do_not_move_to_one_gpu(gpu_machine):
     assert "no other GPU like GPU 1 is free" in refused(gpu_machine, *MOVE, second)
     job.get("tell", 0)
     assert settled(job)["gpu_indices"] == [2] and job.has_its_memory()
+    becomes(lambda: gpu_machine.run("ginfo", "--free", "1").out == "0\n")  # a reading has seen that it left
     gpu_machine.ok(*MOVE, "--to", "0", second)
     assert gpu_machine.until(second, lambda its: its["move"] is None)["gpu_indices"] == [0]
 

@@ -57,8 +57,8 @@ class GpuJob(Program):
         assert select.select([self.answers], [], [], PATIENCE)[0], f"no answer to {command}"
         return self.answers.readline()
 
-    def fill(self, amount):
-        self.start()
+    def fill(self, amount, device=0):
+        self.start(device)
         self.block = self.get("alloc", amount)
         self.sum = self.get("fill", self.block, MIB, self.job)
         return self
