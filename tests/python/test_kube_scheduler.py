@@ -359,7 +359,8 @@ def test_its_rights_are_those_that_it_uses(kube, start):
     until_events(kube, "q")
     one.end()
     storage = (("", "persistentvolumeclaims"), ("", "persistentvolumes"), ("storage.k8s.io", "storageclasses"))
-    granted = {*((verb, "", "configmaps") for verb in ("list", "watch", "get", "patch")), *((verb, *kind) for verb in ("list", "watch") for kind in storage),
+    devices = (("resource.k8s.io", "resourceslices"), ("resource.k8s.io", "deviceclasses"), ("resource.k8s.io", "resourceclaims"))
+    granted = {*((verb, *kind) for verb in ("list", "watch") for kind in devices), *((verb, "", "configmaps") for verb in ("list", "watch", "get", "patch")), *((verb, *kind) for verb in ("list", "watch") for kind in storage),
                ("list", "", "nodes"), ("watch", "", "nodes"), ("list", "", "namespaces"), ("watch", "", "namespaces"),
                *((verb, group, "podgroups") for verb in ("list", "watch") for group in GROUPS), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods"),
                ("create", "", "pods/binding"), ("create", "", "pods/eviction"), ("patch", "", "pods/status"), ("create", "events.k8s.io", "events"),

@@ -204,7 +204,7 @@ def test_a_watch_that_breaks_is_counted(kube, start):
     make_pod(kube, "p", "1")
     until_bound(kube, "p")
     restarts = {series: value for series, value in metrics_of(one).items() if series.startswith("gflow_kube_watch_restarts_total")}
-    assert len(restarts) == 18  # of six resources, how each ended
+    assert len(restarts) == 21  # of seven resources, how each ended
     for resource in ("nodes", "pods"):
         assert sum(value for series, value in restarts.items() if f'resource="{resource}"' in series) >= 1, restarts
     one.end()  # gives its lease up
