@@ -252,16 +252,17 @@ class Allocation {
     for (const SharedSlice& slice : pool.slices) {
       for (const Device& device : slice->devices) {
         if (device.counters.empty()) continue;
-        const DeviceId id{pool.driver, pool.name, device.name};
-        if (!is_had(id)) continue;
-        for (const auto& [set, counters] : device.counters) {
-          for (const auto& [name, amount] : counters) {
-            taken[set][name] = sum(taken[set][name], amount);
-          }
-        }
+        if (is_had({pool.driver, pool.name, device.name})) add_counters(taken, device);
       }
     }
     return taken;
+  }
+  static void add_counters(std::map<std::string, Amounts>& taken, const Device& device) {
+    for (const auto& [set, counters] : device.counters) {
+      for (const auto& [name, amount] : counters) {
+        taken[set][name] = sum(taken[set][name], amount);
+      }
+    }
   }
 
   /// The best first.

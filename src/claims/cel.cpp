@@ -85,7 +85,7 @@ class CelRun {
     return values;
   }
 
-  Value variable(const std::string& name) const {
+  [[nodiscard]] Value variable(const std::string& name) const {
     for (auto at = variables_.rbegin(); at != variables_.rend(); ++at) {
       if (at->first == name) return at->second;
     }

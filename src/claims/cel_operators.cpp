@@ -16,18 +16,18 @@ constexpr std::size_t kMostItems = 4096;       // the same of a list
 
 /// Of two numbers, of whatever kinds; not a number is unordered.
 std::optional<std::partial_ordering> compare_numbers(const CelValue& a, const CelValue& b) {
-  const auto* an = std::get_if<std::int64_t>(&a.is);
-  const auto* au = std::get_if<std::uint64_t>(&a.is);
-  const auto* ad = std::get_if<double>(&a.is);
-  const auto* bn = std::get_if<std::int64_t>(&b.is);
-  const auto* bu = std::get_if<std::uint64_t>(&b.is);
-  const auto* bd = std::get_if<double>(&b.is);
-  const bool is_a = an != nullptr || au != nullptr || ad != nullptr;
-  const bool is_b = bn != nullptr || bu != nullptr || bd != nullptr;
+  const auto* a_int = std::get_if<std::int64_t>(&a.is);
+  const auto* a_uint = std::get_if<std::uint64_t>(&a.is);
+  const auto* a_double = std::get_if<double>(&a.is);
+  const auto* b_int = std::get_if<std::int64_t>(&b.is);
+  const auto* b_uint = std::get_if<std::uint64_t>(&b.is);
+  const auto* b_double = std::get_if<double>(&b.is);
+  const bool is_a = a_int != nullptr || a_uint != nullptr || a_double != nullptr;
+  const bool is_b = b_int != nullptr || b_uint != nullptr || b_double != nullptr;
   if (!is_a || !is_b) return std::nullopt;
-  if (ad == nullptr && bd == nullptr) {
-    const __int128 x = an != nullptr ? __int128{*an} : __int128{*au};
-    const __int128 y = bn != nullptr ? __int128{*bn} : __int128{*bu};
+  if (a_double == nullptr && b_double == nullptr) {
+    const __int128 x = a_int != nullptr ? __int128{*a_int} : __int128{*a_uint};
+    const __int128 y = b_int != nullptr ? __int128{*b_int} : __int128{*b_uint};
     if (x == y) return std::partial_ordering::equivalent;
     return x < y ? std::partial_ordering::less : std::partial_ordering::greater;
   }
@@ -35,7 +35,7 @@ std::optional<std::partial_ordering> compare_numbers(const CelValue& a, const Ce
     if (d != nullptr) return *d;
     return n != nullptr ? static_cast<double>(*n) : static_cast<double>(*u);
   };
-  return as_double(an, au, ad) <=> as_double(bn, bu, bd);
+  return as_double(a_int, a_uint, a_double) <=> as_double(b_int, b_uint, b_double);
 }
 
 Result<bool> are_items_equal(const CelItems& a, const CelItems& b, CelBudget& budget) {
