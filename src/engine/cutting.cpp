@@ -134,7 +134,6 @@ std::optional<MonoTime> next_cut(const Index& index) {
   for (const SliceRecord& one : index.slices) {
     if (one.retry_at) at(*one.retry_at);
     if (is_unseen(one)) at(one.since + kLongestUnseen);
-    if (one.slice.stage == SliceStage::Removed) at(one.since + kLongestRemoved);
   }
   for (const CutRefusal& one : index.cut_refusals) at(one.until);
   return next;

@@ -22,11 +22,6 @@ struct Index;
 /// was removed leave its instance in one until that is taken for somebody else's.
 constexpr std::chrono::seconds kLongestUnseen{30};
 
-/// How long one that was removed may be in readings with its device until that, too, is taken for
-/// somebody else's, who made it anew: UUIDs come again. By then a reading began after it was
-/// removed, or the devices are not usable.
-constexpr std::chrono::seconds kLongestRemoved{600};
-
 /// A slice that is gflow's, and what is known of it only while the daemon lives.
 struct SliceRecord {
   MadeSlice slice;

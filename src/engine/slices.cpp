@@ -161,7 +161,7 @@ void Step::settle_slices() {
   const MonoTime now = index_.now.mono;
   const auto is_his = [&](const SliceRecord& one) {  // who made another one of that number
     if (one.slice.stage != SliceStage::Removed || one.since + kLongestUnseen > now) return false;
-    return device_of(index_, one.slice) == nullptr || one.since + kLongestRemoved <= now;
+    return device_of(index_, one.slice) == nullptr;
   };
   std::set<std::string> theirs;  // nodes
   const auto is_over = [&](const SliceRecord& one) {
