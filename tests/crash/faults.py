@@ -125,10 +125,8 @@ class Sweep:
         never = sorted(set(self.tried) - set(+self.happened))
         assert not never, f"these never failed: {never}"
         missed = self.tried - self.happened
-        # How many ports are tried hangs on which ones the other daemons of the machine have.
-        del missed["bind"], missed["socket"]
-        few = max(2, len(self.places) // 20)  # a busy machine makes lives differ
-        assert sum(missed.values()) <= few, f"faults that did not happen: {missed} of {self.tried}"
+        del missed["bind"]  # how many ports are tried hangs on which ones the other daemons of the machine have
+        assert sum(missed.values()) * 20 <= len(self.places), f"faults that did not happen: {missed} of {self.tried}"
 
 
 class Traced:
